@@ -104,9 +104,9 @@ struct seam_survey {
 };
 
 /* [both; drops lock] stays: whether a live block of the engine is there to stay (one that a capture has used always
- * does); asked without `lock`, of a copy. Chunks that are exported or pinned by a capture are not listed; nor are those
- * of the contiguous class. O(blocks), 64 of them at most under one `lock`, but for those before them in a chunk.
- * Errors: SEAM_OOM_META. */
+ * does); asked without `lock`, of a copy. NULL: all that are live, and what arenas have leased. Chunks that are
+ * exported or pinned by a capture are not listed; nor are those of the contiguous class. O(blocks), 64 of them at most
+ * under one `lock`, but for those before them in a chunk. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__survey_make(struct seam_engine *engine,
 	bool (*stays)(void *user, const struct seam_block *block), void *user, struct seam_survey *ret_survey);
 void seam__survey_fini(struct seam_engine *engine, struct seam_survey *survey);

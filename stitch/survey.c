@@ -35,7 +35,9 @@ static enum seam_rc make_room(
 static bool is_resident(const struct survey_state *state, const struct seam_block *block)
 {
 	if (block->is == SEAM_IS_LIVE)
-		return block->captured || state->stays(state->user, block);
+		return block->captured || state->stays == NULL || state->stays(state->user, block);
+	if (block->is == SEAM_IS_LEASED)
+		return state->stays == NULL;
 	return block->is == SEAM_IS_PENDING && block->captured; /* for good: graphs may use it */
 }
 
@@ -68,7 +70,9 @@ static uint64_t copy_blocks(
 	const struct seam_block *block = seam__block_at(view, slot_number);
 	state->block_count = 0;
 	for (; block != NULL && block->offset < end; block = TAILQ_NEXT(block, link)) {
-		if (block->offset + block->bytes <= from || (block->is != SEAM_IS_LIVE && block->is != SEAM_IS_PENDING))
+		const bool is_used =
+			block->is == SEAM_IS_LIVE || block->is == SEAM_IS_PENDING || block->is == SEAM_IS_LEASED;
+		if (block->offset + block->bytes <= from || !is_used)
 			continue;
 		if (state->block_count == PORTION)
 			return block->offset;

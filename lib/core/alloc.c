@@ -149,7 +149,7 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 		record->pool = seam__recording_pool(block->view->ppool->private_id);
 		block->serial = seam__recording_alloc(pool, record, request);
 		if (pool->runtime->open)
-			seam__planned_beside(pool->runtime, block->va);
+			seam__planned_beside(pool->runtime);
 	} else if (rc == SEAM_OOM_DEVICE) {
 		seam__oom_note(pool, request, ask.capturing);
 		seam__recording_oom(pool, record, request);
@@ -169,6 +169,16 @@ static __attribute__((noinline, cold)) enum seam_rc refuse(struct seam_pool *poo
 	return SEAM_OOM_DEVICE;
 }
 
+/* What waits may open. With `lock`, which is dropped where an arena is to be made. */
+static __attribute__((noinline, cold)) void try_open(struct seam_pool *pool)
+{
+	if (!seam__planned_try_open(pool->runtime))
+		return;
+	seam__mutex_unlock(&pool->engine.lock);
+	seam__learner_place(pool->learner);
+	seam__mutex_lock(&pool->engine.lock);
+}
+
 static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_request *request, void **ret_ptr)
 {
 	if (__builtin_expect(request->bytes > SEAM_LARGEST_REQUEST_BYTES, 0))
@@ -178,8 +188,8 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
-		seam__planned_try_open(pool->runtime); /* it may have become ready when the last free was long past */
+	if (__builtin_expect(pool->runtime->waiting_loaded != NULL, 0))
+		try_open(pool); /* it may have become ready when the last free was long past */
 	const bool was_asked = pool->runtime->open && request->flags == 0 && is_common(pool, request);
 	if (!was_asked || !try_plan(pool, request, NULL, &record, ret_ptr))
 		rc = try_engine(pool, request, was_asked, &record, ret_ptr);
@@ -263,8 +273,8 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	}
 	if (freed)
 		seam__recording_block(pool, &record, SEAM_TRACE_FREE, serial, 0);
-	if (__builtin_expect(pool->runtime->waiting != NULL, 0))
-		seam__planned_try_open(pool->runtime);
+	if (__builtin_expect(pool->runtime->waiting_loaded != NULL, 0))
+		try_open(pool);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return freed ? SEAM_OK : SEAM_NOT_FOUND;

@@ -164,8 +164,10 @@ static void let_wait(struct seam_learner *learner)
 {
 	struct seam_runtime *runtime = learner->runtime;
 	runtime->preparing = NULL;
+	seam__planned_forget_waiting(runtime); /* a plan that was given, and whose program has not come */
 	runtime->waiting = learner->active;
 	runtime->waiting_loaded = learner->loaded;
+	runtime->open_above_bytes = runtime->open_from_allocs = 0;
 	runtime->open_below_bytes = learner->open_below_bytes;
 	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
 	runtime->give_up_by_allocs = runtime->open_by_allocs + WAIT_PERIODS * learner->period_requests;

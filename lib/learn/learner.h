@@ -90,11 +90,12 @@ struct seam_learner {
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
 	bool serves;                             /* when it looked last a plan was open */
-	bool strange;              /* then: most of what it does not serve it does not know, and that is much */
-	bool replaces;             /* the open arena has no room for more: the new plan gets an arena of its own */
-	uint64_t adoptions_before; /* WAIT: to see whether what waited was opened */
-	bool extends;              /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
-	bool fits;                 /* BEGIN: the loaded plan needs no more than the open arena has */
+	bool strange;               /* then: most of what it does not serve it does not know, and that is much */
+	bool replaces;              /* the open arena has no room for more: the new plan gets an arena of its own */
+	uint64_t adoptions_before;  /* WAIT: to see whether what waited was opened */
+	uint64_t given_arena_bytes; /* of the plan that was given last */
+	bool extends;               /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
+	bool fits;                  /* BEGIN: the loaded plan needs no more than the open arena has */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
 						   by a loaded plan */
 	uint32_t refused_count;
@@ -139,10 +140,14 @@ void seam__learner_destroy(struct seam_learner *learner); /* NULL is allowed */
  * tried again later. */
 void seam__pool_work(struct seam_learner *learner, bool *ret_did);
 
-/* The plan comes into use as soon as the program is where it begins. error: why it is refused, empty where the code
+/* The plan comes into use, or waits for its moment (given_plan.c). error: why it is refused, empty where the code
  * says all. Errors: those of seam_plan_use(). Takes all locks. */
 SEAM_MUST_USE enum seam_rc seam__learner_use(
 	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error);
+
+/* The moment for a plan that was given has come (seam__planned_try_open()): makes its arena and opens it. Takes all
+ * locks; makes driver calls. */
+void seam__learner_place(struct seam_learner *learner);
 
 /* Whatever plan is in use, or is about to be, goes. Takes all locks. */
 void seam__learner_drop(struct seam_learner *learner);

@@ -84,12 +84,12 @@ static void drop_surplus(struct choice *choice, uint32_t first, uint64_t wanted_
 	}
 }
 
-/* Chunks for wanted_bytes of an arena, or of more of the open one. */
-static void choose_chunks(const struct seam_learner *learner, const struct seam_active_plan *open,
+/* Chunks for wanted_bytes of an arena, or of more of the open one. around: the plan lies around residents. */
+static void choose_chunks(const struct seam_learner *learner, const struct seam_active_plan *open, bool around,
 	uint64_t wanted_bytes, uint8_t *taken, struct choice *choice)
 {
 	const struct seam_survey *survey = &learner->survey;
-	for (uint32_t i = 0; open == NULL && i < survey->partial && choice->bytes < wanted_bytes; i++)
+	for (uint32_t i = 0; around && i < survey->partial && choice->bytes < wanted_bytes; i++)
 		choose(choice, &survey->chunks[i]); /* they come first, as the plan has them */
 	for (uint32_t i = survey->partial; open != NULL && i < survey->count; i++)
 		taken[i] = seam__learner_offset(&open->arena, &survey->chunks[i]) != UINT64_MAX;
@@ -128,19 +128,11 @@ static enum seam_rc begin_arena(struct seam_learner *learner, const struct seam_
 	return seam__planned_extend(learner->runtime, choice->numbers, choice->count, fresh_bytes);
 }
 
-/* Whether the plan costs nothing still: the program may have taken more since the survey. With `lock`. */
-static bool is_free_of_cost(struct seam_learner *learner, uint64_t fresh_bytes)
+/* [both; drops lock] An arena of so many bytes, or so many more for the open one, of surveyed chunks and fresh ones, if
+ * the pool reserves no more than limit_bytes then. around: as choose_chunks(). */
+static enum seam_rc begin(struct seam_learner *learner, const struct seam_active_plan *open, bool around,
+	uint64_t wanted_bytes, uint64_t limit_bytes)
 {
-	const struct seam_memory *memory = &learner->engine->memory;
-	seam__plan_cost_note(&learner->cost, memory->reserved_peak_bytes);
-	return fresh_bytes == 0 || memory->reserved_bytes + fresh_bytes <= seam__plan_cost_limit(&learner->cost);
-}
-
-enum seam_rc seam__learner_begin(struct seam_learner *learner)
-{
-	const struct seam_active_plan *open = seam__learner_extends(learner);
-	uint64_t wanted_bytes =
-		seam__bits_align_up(seam__loaded_bytes(learner->loaded), learner->engine->memory.granularity_bytes);
 	const size_t room = (size_t)learner->survey.count + 1;
 	struct choice choice = {
 		.numbers = seam__meta_array(learner->meta, room, sizeof *choice.numbers),
@@ -148,17 +140,35 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 	};
 	uint8_t *taken = seam__meta_array(learner->meta, room, 1);
 	enum seam_rc rc = SEAM_OOM_META;
-	if (open != NULL)
-		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
 	if (choice.numbers != NULL && choice.chosen != NULL && taken != NULL) {
-		choose_chunks(learner, open, wanted_bytes, taken, &choice);
+		choose_chunks(learner, open, around, wanted_bytes, taken, &choice);
 		const uint64_t fresh_bytes = wanted_bytes - seam__bits_min(wanted_bytes, choice.bytes);
-		rc = is_free_of_cost(learner, fresh_bytes) ? begin_arena(learner, open, &choice, fresh_bytes)
-							   : SEAM_NOT_FOUND;
+		const bool costs =
+			fresh_bytes != 0 && learner->engine->memory.reserved_bytes + fresh_bytes > limit_bytes;
+		rc = costs ? SEAM_NOT_FOUND : begin_arena(learner, open, &choice, fresh_bytes);
 		seam__plan_cost_add(&learner->cost, learner->engine->memory.reserved_bytes);
 	}
 	seam__meta_free(learner->meta, choice.numbers, room * sizeof *choice.numbers);
 	seam__meta_free(learner->meta, choice.chosen, room * sizeof(const struct seam_surveyed *));
 	seam__meta_free(learner->meta, taken, room);
 	return rc;
+}
+
+enum seam_rc seam__learner_begin(struct seam_learner *learner)
+{
+	const struct seam_active_plan *open = seam__learner_extends(learner);
+	uint64_t wanted_bytes =
+		seam__bits_align_up(seam__loaded_bytes(learner->loaded), learner->engine->memory.granularity_bytes);
+	if (open != NULL)
+		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
+	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes); /* since the survey */
+	return begin(learner, open, open == NULL, wanted_bytes, seam__plan_cost_limit(&learner->cost));
+}
+
+enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes)
+{
+	const uint64_t bytes =
+		seam__bits_align_up(learner->given_arena_bytes, learner->engine->memory.granularity_bytes);
+	const enum seam_rc rc = seam__survey_make(learner->engine, NULL, NULL, &learner->survey);
+	return rc == SEAM_OK ? begin(learner, NULL, false, bytes, limit_bytes) : rc;
 }

@@ -93,11 +93,21 @@ uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_
  * have more than the plan is worth. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
 
+/* [both; drops lock] The same for a plan that was given: chunks without live blocks, as few as it needs, and fresh
+ * ones. Errors: as above; SEAM_NOT_FOUND also where the pool would reserve more than limit_bytes. */
+SEAM_MUST_USE enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes);
+
+/* Of what comes and goes in a period, above the least: so few bytes are live when a plan comes into use. */
+#define SEAM_REST_SHARE 128u
+
 /* The open active plan, if the new plan is to become another loaded plan of it; else NULL. With the engine's `lock`. */
 static inline struct seam_active_plan *seam__learner_extends(const struct seam_learner *learner)
 {
 	return learner->runtime->open && !learner->replaces ? LIST_FIRST(&learner->runtime->active_plans) : NULL;
 }
+
+/* [both] The active plan that is being prepared, and what waits, go. */
+void seam__learner_give_way(struct seam_learner *learner);
 
 /* It led to nothing: the next look comes when the window has doubled. */
 void seam__learner_give_up(struct seam_learner *learner);

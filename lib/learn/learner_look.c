@@ -25,7 +25,7 @@ static bool is_served(struct seam_learner *learner)
 	const struct seam_planned_counts *counts = &learner->runtime->counts;
 	seam__mutex_lock(&learner->engine->lock);
 	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes);
-	bool open = learner->runtime->open, building = open && seam__active_open(learner->runtime)->building;
+	bool open = learner->runtime->open;
 	bool settles = learner->seen_requests <= learner->runtime->opened_requests;
 	if (settles) {
 		learner->seen_requests =
@@ -46,7 +46,7 @@ static bool is_served(struct seam_learner *learner)
 	}
 	see_all(learner, counts);
 	seam__mutex_unlock(&learner->engine->lock);
-	learner->strange = open ? !building && strange > misses / 2 && strange > requests / STRANGE_SHARE
+	learner->strange = open ? strange > misses / 2 && strange > requests / STRANGE_SHARE
 				: learner->seen_drops != 0; /* there are iterations, then: a plan of one was in use */
 	learner->serves = open;
 	if (!open || (double)misses > MISSES_BEARABLE * (double)requests)

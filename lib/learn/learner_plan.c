@@ -17,9 +17,6 @@
 #define PLAN_GAP 0.0025 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
 #define PORTION 64u /* chunks that are looked at under one `lock` */
-#define REST_SHARE                                                                                                   \
-	128u /* of what comes and goes in a period, above the least: few enough are live for a plan to come into use \
-	      */
 
 /* Sorted serials of the blocks that stay. */
 struct staying {
@@ -255,7 +252,7 @@ static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *
 	if (rc != SEAM_OK)
 		return rc;
 	learner->open_below_bytes = seam__bits_max(learner->rest_bytes, range.least_bytes) +
-		(range.peak_bytes - range.least_bytes) / REST_SHARE;
+		(range.peak_bytes - range.least_bytes) / SEAM_REST_SHARE;
 	learner->period_requests = seam__loaded_slots(learner->loaded);
 	learner->period_events = kind->last_event - kind->first_event;
 	if (kind->marked)

@@ -8,7 +8,8 @@
  * is not the program's own and does not count, so all plans of a pool together add no more than one.
  *
  * A given plan is there before the program has run. It is compared with the most bytes that are live at once by its own
- * account, residents included, and the share that the engine loses of that.
+ * account, residents included, and the share that the engine loses of that; if it had to wait, with what the pool has
+ * reserved, and that share of it, too.
  *
  * Not here: for what the pool may grow beside an open plan (seam__planned_must_grow).
  *

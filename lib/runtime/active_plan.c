@@ -10,11 +10,6 @@
 
 #define SETTLING_SHARE 512u /* of what the pool needs: so much more, and it has as much as the plan needs */
 
-#define DEAF_SHARE                                                                                                 \
-	64u /* with fewer residents to come than one part in so many of the arena, a plan that is given listens at \
-	       once */
-#define DEAF_PERIODS 4u
-
 enum seam_rc seam__active_create(struct seam_runtime *runtime, struct seam_active_plan **ret_active)
 {
 	struct seam_active_plan *active = seam__meta_alloc(runtime->meta, sizeof *active);
@@ -85,6 +80,16 @@ void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan 
 	seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
 }
 
+void seam__planned_forget_waiting(struct seam_runtime *runtime)
+{
+	if (runtime->waiting != NULL) {
+		seam__active_discard(runtime, runtime->waiting);
+		return;
+	}
+	seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
+	runtime->waiting_loaded = NULL;
+}
+
 enum seam_rc seam__active_prepare_fresh(
 	struct seam_runtime *runtime, uint64_t bytes, struct seam_active_plan **ret_active)
 {
@@ -132,7 +137,7 @@ static void number_chunks(struct seam_active_plan *active, uint32_t first)
 
 void seam__active_begin_settling(const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t slots)
 {
-	const uint64_t needed_bytes = runtime->engine->memory.reserved_bytes + active->beside_bytes;
+	const uint64_t needed_bytes = runtime->engine->memory.reserved_bytes;
 	active->long_positions = seam__bits_max(1, slots);
 	active->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
 }
@@ -187,18 +192,6 @@ enum seam_rc seam__planned_open(
 	return SEAM_OK;
 }
 
-void seam__active_expect(
-	const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t bytes, uint64_t slots)
-{
-	const uint64_t requests = runtime->counts.requests;
-	active->beside_bytes = seam__bits_align_up(bytes, runtime->engine->memory.granularity_bytes);
-	active->deaf = bytes >= active->arena.bytes / DEAF_SHARE;
-	active->building = active->deaf;
-	active->there_from = requests;
-	active->deaf_until = requests + DEAF_PERIODS * slots;
-	active->built_from = UINT64_MAX;
-}
-
 enum seam_rc seam__active_shut(struct seam_runtime *runtime, struct seam_active_plan *active,
 	void (*count)(void *user, struct seam_active_plan *active), void *user)
 {
@@ -219,10 +212,11 @@ enum seam_rc seam__planned_extend(
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
 	uint32_t before = active->arena.count;
-	/* A loaded plan has at most 2 TiB. */
-	const uint32_t most_fresh = (uint32_t)(fresh_bytes / runtime->engine->memory.granularity_bytes);
+	uint64_t most_fresh = fresh_bytes / runtime->engine->memory.granularity_bytes;
+	if (most_fresh > UINT32_MAX / 2)
+		return SEAM_OOM_DEVICE;
 	/* Before: whoever closes the arena from here on counts the blocks of all its chunks. */
-	enum seam_rc rc = reserve_busy(runtime, active, before + count + most_fresh + 1);
+	enum seam_rc rc = reserve_busy(runtime, active, before + count + (uint32_t)most_fresh + 1);
 	if (rc == SEAM_OK)
 		rc = seam__arena_extend(runtime->engine, &active->arena, numbers, count, fresh_bytes, 0);
 	if (rc != SEAM_OK)
@@ -340,8 +334,8 @@ void seam__runtime_destroy(struct seam_runtime *runtime)
 {
 	if (runtime == NULL)
 		return;
+	seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
 	if (runtime->waiting != NULL) {
-		seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
 		seam__arena_fini(runtime->engine, &runtime->waiting->arena);
 		destroy(runtime, runtime->waiting);
 		runtime->waiting = NULL;

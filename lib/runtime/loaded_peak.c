@@ -10,16 +10,17 @@ static uint64_t bytes_of(const struct seam_plan *plan, uint32_t slot)
 		plan->slots[slot].size_bytes, seam__bits_max(plan->header.align_bytes, SEAM_PLANNED_BYTES));
 }
 
-uint64_t seam__loaded_find_peak(const struct seam_plan *plan, const struct seam_loaded_plan *loaded)
+struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, const struct seam_loaded_plan *loaded)
 {
 	uint64_t live_bytes = 0;
 	for (uint32_t i = 0; i < loaded->slots; i++) /* from earlier periods */
 		live_bytes += bytes_of(plan, i) * (loaded->lifetimes[i].end / loaded->positions);
-	uint64_t most_bytes = live_bytes;
+	struct seam_loaded_range range = {live_bytes, live_bytes};
 	for (uint32_t p = 0; p < loaded->positions; p++) {
 		const uint64_t bytes = bytes_of(plan, loaded->actions[p] >> 1);
 		live_bytes += (loaded->actions[p] & 1) == 0 ? bytes : 0 - bytes;
-		most_bytes = seam__bits_max(most_bytes, live_bytes);
+		range.most_bytes = seam__bits_max(range.most_bytes, live_bytes);
+		range.least_bytes = seam__bits_min(range.least_bytes, live_bytes);
 	}
-	return most_bytes;
+	return range;
 }

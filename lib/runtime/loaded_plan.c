@@ -98,7 +98,6 @@ void seam__loaded_retire(struct seam_meta *meta, struct seam_loaded_plan *loaded
 	FREE_ARRAY(expectations, loaded->slots);
 	FREE_ARRAY(runs, loaded->slots);
 	FREE_ARRAY(by_address_entries, instances);
-	FREE_ARRAY(goes_on, loaded->slots);
 	FREE_ARRAY(crosses, loaded->slots);
 	FREE_ARRAY(waited, loaded->slots);
 	FREE_ARRAY(groups, loaded->group_count);

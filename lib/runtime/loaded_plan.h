@@ -157,8 +157,6 @@ struct seam_loaded_plan {
 	struct seam_run *runs;
 	struct seam_by_address *by_address_entries; /* of instances with a place, by offset, number */
 	uint32_t placed;                            /* of them */
-	uint8_t *goes_on; /* NULL, or per slot: begins where much is live, and lives on where little is: it outlives its
-			     iteration */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
 	uint8_t *waited;  /* per slot: 1: other streams use it, and its end is waited for. All that overlap it cross */
 	bool is_used;     /* there is one */

@@ -251,43 +251,12 @@ uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
 	return matcher->now == NULL ? 0 : matcher->now->frontier.at;
 }
 
-bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
-{
-	const struct seam_loaded_plan *loaded = matcher->now;
-	return plan_block->loaded == matcher->owner && loaded->goes_on != NULL &&
-		loaded->goes_on[plan_block->number / loaded->copies] != 0;
-}
-
-bool seam__matcher_in_step(const struct seam_matcher *matcher)
-{
-	const struct seam_cursor *cursor = matcher->cursor;
-	return cursor != NULL && !cursor->cold && cursor->debt == 0 && cursor->missed == 0;
-}
-
-struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask)
-{
-	struct seam_plan_block *plan_block = NULL;
-	struct seam_heard heard = {.found = true};
-	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &plan_block);
-	if (miss == SEAM_MISS_late || miss == SEAM_MISS_gap)
-		heard.until = matcher->reach;
-	else if (miss != SEAM_MISS_NONE)
-		heard.found = miss == SEAM_MISS_dynamic;
-	else if (plan_block->loaded == matcher->owner) {
-		const struct seam_lifetime *lifetime =
-			&matcher->now->lifetimes[plan_block->number / matcher->now->copies];
-		heard.until = matcher->now->frontier.at + (lifetime->end - lifetime->begin);
-	}
-	if (miss == SEAM_MISS_NONE)
-		seam__matcher_free(matcher, plan_block);
-	heard.in_step = seam__matcher_in_step(matcher);
-	return heard;
-}
-
 void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	const struct seam_match_counts before = matcher->counts;
-	(void)seam__matcher_follow(matcher, ask);
+	struct seam_plan_block *plan_block = NULL;
+	if (seam__matcher_alloc(matcher, ask, &plan_block) == SEAM_MISS_NONE)
+		seam__matcher_free(matcher, plan_block);
 	matcher->balance = (struct seam_balance){.partial = true}; /* blocks of then are nobody's that was told of */
 	matcher->counts.hits = before.hits;
 	matcher->counts.dynamic_hits = before.dynamic_hits;

@@ -105,14 +105,12 @@ SEAM_MUST_USE enum seam_rc seam__loaded_create(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan **ret_loaded);
 void seam__loaded_destroy(struct seam_meta *meta, struct seam_loaded_plan *loaded); /* NULL is allowed */
 
-/* Finds out which slots outlive the iteration that they are made in, for seam__matcher_goes_on(). Only plans that are
- * given are asked for that. `plan` is the loaded plan's. Errors: SEAM_OOM_META. O(slots). */
-SEAM_MUST_USE enum seam_rc seam__loaded_find_valleys(
-	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded);
-
-/* The most bytes of the loaded plan's requests that live at once, on all streams and dynamic ones included. `plan` is
- * the loaded plan's. O(slots). */
-uint64_t seam__loaded_find_peak(const struct seam_plan *plan, const struct seam_loaded_plan *loaded);
+/* The most and the least bytes of the loaded plan's requests that live at once, on all streams and dynamic ones
+ * included. `plan` is the loaded plan's. O(slots). */
+struct seam_loaded_range {
+	uint64_t most_bytes, least_bytes;
+};
+struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, const struct seam_loaded_plan *loaded);
 
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
  * orders; its fingerprint. */
@@ -151,9 +149,6 @@ SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
  */
 void seam__matcher_start(struct seam_matcher *matcher);
 
-/* The same, in the repetition behind the one that position `at` is in, or a later one of the same copy. */
-void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at);
-
 /* The program is about to ask for slot number `slot` of the plan that the current loaded plan is of: every cursor
  * expects what comes from there on. */
 void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);
@@ -174,26 +169,9 @@ void seam__matcher_pass(struct seam_matcher *matcher);
  * when nearly all that the plan has live was let go, and the program begins anew. */
 void seam__matcher_beside(struct seam_matcher *matcher, int more);
 
-/* A request that somebody else serves in any case: cursors and the frontier go on as if it were served here. */
-struct seam_heard {
-	bool found;     /* the plan expects it, or would */
-	bool in_step;   /* so it did all the last ones */
-	uint64_t until; /* position by which the plan frees it then; 0: not known */
-};
-struct seam_heard seam__matcher_follow(struct seam_matcher *matcher, const struct seam_match_ask *ask);
-
-/* A request from before there was anything to serve: the same, but nothing is counted. */
+/* A request from before there was anything to serve: cursors and the frontier go on as if it were served here, and
+ * nothing is counted. */
 void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
-
-/* Whether the plan keeps the block, which is none of a group, into the next iteration of its period, or the next
- * period; false where that was not found out. */
-bool seam__matcher_goes_on(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
-
-/* Whether the last request was what its cursor expected, and the ones before it as well. */
-bool seam__matcher_in_step(const struct seam_matcher *matcher);
-
-/* Cursors of which nothing is known expect their next slot from the frontier on: the program is there. */
-void seam__matcher_warm(struct seam_matcher *matcher);
 
 /* The position of the frontier, without end. */
 uint64_t seam__matcher_frontier(const struct seam_matcher *matcher);

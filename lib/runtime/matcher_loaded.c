@@ -260,30 +260,11 @@ static void start_at(struct seam_matcher *matcher, uint64_t at)
 	seam__cursors_put(loaded, loaded->frontier.base);
 }
 
-void seam__matcher_warm(struct seam_matcher *matcher)
-{
-	struct seam_loaded_plan *loaded = matcher->now;
-	for (uint32_t l = 0; loaded != NULL && l < loaded->cursor_count; l++)
-		if (loaded->cursors[l].cold)
-			seam__cursor_put(loaded, &loaded->cursors[l], loaded->frontier.at);
-}
-
 void seam__matcher_start(struct seam_matcher *matcher)
 {
 	const struct seam_loaded_plan *loaded = matcher->now;
 	if (loaded != NULL)
 		start_at(matcher, loaded->frontier.base + (loaded->frontier.position != 0 ? loaded->positions : 0));
-}
-
-void seam__matcher_start_behind(struct seam_matcher *matcher, uint64_t at)
-{
-	const struct seam_loaded_plan *loaded = matcher->now;
-	if (loaded == NULL)
-		return;
-	uint64_t to = (at / loaded->positions + 1) * loaded->positions;
-	while (to < loaded->frontier.at)
-		to += (uint64_t)loaded->copies * loaded->positions;
-	start_at(matcher, to);
 }
 
 void seam__matcher_each(

@@ -1,5 +1,5 @@
 /* planned.c: requests and frees that a plan serves; see planned.h. Gaps and lending are in planned_lend.c, active plans
- * in active_plan.c, the time before a plan that was given serves in planned_begin.c. */
+ * in active_plan.c. */
 #include "planned.h"
 
 #include <seam/seam.h>
@@ -100,8 +100,7 @@ static void note_miss(struct seam_runtime *runtime, struct seam_active_plan *act
 {
 	const bool is_unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
 	runtime->counts.misses[miss]++;
-	if (!runtime->open || active->building || runtime->prologue.active != NULL ||
-		seam__active_judge(runtime, active))
+	if (!runtime->open || runtime->prologue.active != NULL || seam__active_judge(runtime, active))
 		return;
 	if (is_unknown)
 		seam__active_depart(runtime, active);
@@ -122,7 +121,7 @@ static __attribute__((noinline)) enum seam_miss settle(struct seam_runtime *runt
 	struct seam_plan_block **plan_block_p, struct seam_stream *stream, enum seam_miss miss)
 {
 	struct seam_planned_counts *counts = &runtime->counts;
-	if (miss == SEAM_MISS_late && active->held_count != 0 && !active->building) {
+	if (miss == SEAM_MISS_late && active->held_count != 0) {
 		seam__planned_poll_streams(runtime);
 		miss = seam__matcher_retry(active->matcher, plan_block_p);
 	}
@@ -157,7 +156,10 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 	struct seam_plan_block *plan_block = NULL;
 	runtime->counts.requests++;
 	if (__builtin_expect(runtime->prologue.active != NULL, 0)) {
-		plan_block = seam__prologue_alloc(runtime, &ask, stream, ret_va);
+		bool departs = false;
+		plan_block = seam__prologue_alloc(runtime, &ask, stream, ret_va, &departs);
+		if (departs)
+			seam__active_suspend(runtime, active);
 		if (plan_block != NULL) {
 			fill_in(runtime, plan_block, request, stream);
 			runtime->counts.hits++;
@@ -170,10 +172,6 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 			return SEAM_MISS_lost;
 		}
 	}
-	if (__builtin_expect(active->deaf, 0) && !seam__active_begins(runtime, active, &ask)) {
-		runtime->counts.misses[SEAM_MISS_lost]++;
-		return SEAM_MISS_lost;
-	}
 	if (__builtin_expect(active->held_count != 0, 0))
 		look_at_held(runtime, active);
 	if (__builtin_expect(active->suspended, 0) && !seam__active_resume(runtime, active)) {
@@ -181,8 +179,6 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 		return SEAM_MISS_suspended;
 	}
 	enum seam_miss miss = seam__matcher_alloc(active->matcher, &ask, &plan_block);
-	if (__builtin_expect(active->building, 0))
-		miss = seam__active_doubt(runtime, active, &ask, plan_block, miss);
 	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(active, plan_block, stream), 0)) {
 		miss = settle(runtime, active, &plan_block, stream, miss);
 		if (miss != SEAM_MISS_NONE)
@@ -199,7 +195,7 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	struct seam_plan_block **ret_block, uint64_t *ret_va)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
-	if (active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH || (active->building && !active->trusting) ||
+	if (active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
 		seam__planned_must_grow(runtime, active, ask->bytes))
 		return false;
 	if (seam__engine_has_hit(ask))

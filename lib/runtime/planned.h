@@ -37,7 +37,6 @@
 #define SEAM_PLANNED_H
 
 #include "arena.h"
-#include "follower.h"
 #include "matcher.h"
 #include "recent.h"
 #include "uses.h"
@@ -85,27 +84,6 @@ struct seam_active_plan {
 	uint64_t wait;         /* requests from one comparison to the next; 0: it was never suspended */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */
-
-	/* Of a plan that was given (planned_begin.c). */
-	bool building; /* something that stays may be missing. Parameters and states look like gradients, and would stay
-			  where those belong */
-	bool deaf;     /* building, and the program does not do what the plan says: it serves nothing */
-	bool trusting; /* building, but all that stays was there when it began to listen, and all was as the plan says
-			  since */
-	bool differs;  /* it said what is asked for first, and the program has asked for much else */
-	bool unknown;  /* building: the last request was none that the plan expects. It is likely to stay */
-	struct seam_follower follower; /* deaf: whether the program has come to what the plan is of */
-	uint64_t last_at;              /* building: position of the last request that was as the plan says */
-	uint64_t deaf_at;              /* deaf again: it was that */
-	uint64_t built_from;     /* listening: number of the request by which it is built, if all is as the plan says */
-	uint64_t resident_bytes; /* as requested, what the plan expects to stay */
-	uint64_t staying_bytes;  /* nearly all of that */
-	uint64_t there_from;     /* deaf: number of the last request before which some of that was missing */
-	uint64_t deaf_until;     /* deaf: number of the request from which on nothing is taken to be missing */
-	uint64_t crossing_bytes; /* of its slots that live into the next period */
-	uint64_t freed_bytes;    /* by the engine; most of an iteration's blocks when it is half of the arena */
-	uint64_t beside_bytes;   /* residents that it expects outside of the arena; the pool grows for them, and lends
-				    nothing */
 };
 
 LIST_HEAD(seam_active_plans, seam_active_plan);
@@ -127,9 +105,8 @@ struct seam_prologue {
 	struct seam_active_plan *active;     /* closed. What stays goes there; NULL: it is over, or there is none */
 	struct seam_plan_prologue *requests; /* a copy */
 	uint32_t count, next;
-	uint64_t at_bytes;      /* in the active plan's arena: the place of the next that stays */
-	uint64_t missing_bytes; /* as requested, of what the plan expects to stay and does not say when it is made */
-	uint32_t strangers;     /* requests that were not among them, less the ones since that were */
+	uint64_t at_bytes;  /* in the active plan's arena: the place of the next that stays */
+	uint32_t strangers; /* requests that were not among them, less the ones since that were */
 	uint32_t ahead;   /* if the last one was that which stands before this one, the program has left some out; 0: it
 			     was not */
 	bool is_stranger; /* the last one was, or one that stays and got no place */
@@ -146,9 +123,12 @@ struct seam_runtime {
 	struct seam_active_plan *waiting; /* ready; it opens when live bytes are few, or when that has come late */
 	struct seam_prologue prologue;
 	struct seam_planned_counts counts;
-	struct seam_active_plan *preparing; /* the learner's; taken away from it under pressure */
-	struct seam_loaded_plan *waiting_loaded;
+	struct seam_active_plan *preparing;      /* the learner's; taken away from it under pressure */
+	struct seam_loaded_plan *waiting_loaded; /* its; with none that is ready: a plan that was given, whose arena is
+						    made when it is to open */
+	uint64_t open_above_bytes;  /* of live_requested_bytes: with less something that stays is missing */
 	uint64_t open_below_bytes;  /* of live_requested_bytes */
+	uint64_t open_from_allocs;  /* not before, in the engine's count: nothing was missing for a period, */
 	uint64_t open_by_allocs;    /* at the latest, in the engine's count, */
 	uint64_t give_up_by_allocs; /* or it is given up, if the program does something else */
 	uint64_t compared_at;       /* recent.count, when that was looked at last */
@@ -223,8 +203,8 @@ void seam__planned_pass(struct seam_runtime *runtime);
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
 bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret_serial);
 
-/* The engine has served the request that the open active plan was asked for last, at `va`. */
-void seam__planned_beside(struct seam_runtime *runtime, uint64_t va);
+/* The engine has served the request that the open active plan was asked for last. */
+void seam__planned_beside(struct seam_runtime *runtime);
 
 /* The engine freed a block at [offset, offset + bytes) of a view while an active plan is open: what of it lies in the
  * arena's chunks is the arena's again at once. Left to the engine it would be handed out to what the plan missed, and
@@ -296,19 +276,26 @@ void seam__planned_sweep(struct seam_runtime *runtime, uint32_t mappings);
 
 /* ---- the first requests ---- */
 
-/* [both; drops lock] A plan that was given has just been opened: room for all that it says to stay. Nothing happens
- * where something is live already; where it cannot be had, or another thread is served from it meanwhile, the plan
- * serves as one that says nothing of what is asked for first. Errors: those of making room; SEAM_OOM_DEVICE: memory was
- * short meanwhile, and the plan is gone. */
+/* A plan whose residents are made when it is open needs their places: so much less than this part of its arena may be
+ * missing. */
+#define SEAM_MISSING_SHARE 64u
+
+/* Bytes of what the plan expects to stay that would still be made beside the arena, and that it does not say when. */
+uint64_t seam__prologue_missing(const struct seam_runtime *runtime, const struct seam_plan *plan);
+
+/* [both; drops lock] A plan that was given has just been opened, and its prologue is due: room for all that it says to
+ * stay. Errors: those of making room, SEAM_BUSY (another thread was served meanwhile): the plan is to be dropped;
+ * SEAM_OOM_DEVICE: memory was short meanwhile, and the plan may be gone. */
 SEAM_MUST_USE enum seam_rc seam__prologue_begin(struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* Whether the plan has one that would begin now. */
 bool seam__prologue_is_due(const struct seam_runtime *runtime, const struct seam_plan *plan);
 
 /* One of the first requests. Not NULL: it is one that stays, and has its place. Else it is for the plan, unless it is a
- * stranger. */
-struct seam_plan_block *seam__prologue_alloc(
-	struct seam_runtime *runtime, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va);
+ * stranger. *ret_departs: set where it was one too many, and much that stays is missing: the plan is to be suspended.
+ */
+struct seam_plan_block *seam__prologue_alloc(struct seam_runtime *runtime, const struct seam_match_ask *ask,
+	struct seam_stream *stream, uint64_t *ret_va, bool *ret_departs);
 
 /* It is over: what has not been made has no place any more. With `lock`. */
 void seam__prologue_end(struct seam_runtime *runtime);
@@ -317,8 +304,15 @@ void seam__prologue_end(struct seam_runtime *runtime);
 uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
 /* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are
- * about to rise. */
-void seam__planned_try_open(struct seam_runtime *runtime);
+ * about to rise. True: the moment is right, and the arena is still to be made, without `lock` (seam__learner_place()).
+ */
+bool seam__planned_try_open(struct seam_runtime *runtime);
+
+/* What waits is not opened before so many more requests, nor at any price for twice as many. */
+void seam__planned_put_off(struct seam_runtime *runtime, uint64_t requests);
+
+/* What waits goes. [both where it is ready] */
+void seam__planned_forget_waiting(struct seam_runtime *runtime);
 
 /* The engine is gone or about to go: frees what the active plans hold beside it. */
 void seam__runtime_destroy(struct seam_runtime *runtime); /* NULL is allowed */

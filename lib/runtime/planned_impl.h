@@ -29,9 +29,6 @@ SEAM_MUST_USE enum seam_rc seam__active_block_from(struct seam_active_plan *acti
 uint64_t seam__active_collect(
 	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t count);
 
-/* The same with what is lent: what stays must not be put between what is not given back yet. */
-void seam__active_collect_lent(struct seam_runtime *runtime, struct seam_active_plan *active);
-
 /* Adds a stream to those that use the arena. Returns its number, or -1 without memory. */
 int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream);
 
@@ -62,49 +59,17 @@ static inline void seam__active_judge_anew(const struct seam_runtime *runtime, s
 	active->poor = 0;
 }
 
-/* The plan serves from here on. */
-static inline void seam__active_listen(const struct seam_runtime *runtime, struct seam_active_plan *active)
-{
-	active->deaf = false;
-	seam__active_judge_anew(runtime, active);
-	if (active->building)
-		seam__matcher_warm(active->matcher);
-	active->last_at = seam__matcher_frontier(active->matcher);
-	active->built_from = runtime->counts.requests + active->long_positions;
-}
-
-/* The plan was given, and so much that stays is still to be made beside the arena: if that is much, it is deaf at
- * first. slots: of its loaded plan. */
-void seam__active_expect(
-	const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t bytes, uint64_t slots);
-
-/* The plan was given: whether the program is at its beginning. Nothing is to be built up, and nothing was made. */
-static inline bool seam__active_from_start(const struct seam_runtime *runtime, const struct seam_active_plan *active)
-{
-	return !active->deaf && runtime->engine->counts.live_blocks == 0;
-}
-
 /* The period, and how much memory the plan needs, by what the pool has now. */
 void seam__active_begin_settling(const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t slots);
 
 /* What is kept of the first requests goes; the places are somebody else's. */
 void seam__prologue_forget(struct seam_runtime *runtime);
 
-/* The plan was given, and is deaf: whether this request is for it. Elsewhere it is followed, and may listen from the
- * next one on. The active plan may have been dropped. */
-bool seam__active_begins(
-	struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_match_ask *ask);
-
-/* The program is building: whether what the matcher says of the request that it was asked for last counts. A miss
- * instead of a hit: the slot is free again. The active plan may have been dropped if it is a miss. */
-enum seam_miss seam__active_doubt(struct seam_runtime *runtime, struct seam_active_plan *active,
-	const struct seam_match_ask *ask, struct seam_plan_block *plan_block, enum seam_miss miss);
-
-/* An iteration ends. */
-void seam__active_step(const struct seam_runtime *runtime, struct seam_active_plan *active);
-
 /* No loaded plan knows the request: the active plan may be suspended. */
 void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *active);
+
+/* The program does something else: the active plan is suspended. */
+void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Whether the plan is of use, once in a period of requests that it was asked for. True: it was not, and has been
  * dropped. */

@@ -12,10 +12,6 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define UNKNOWN_SHARE \
-	16u /* by this part of what a plan needs the pool may grow for what may stay, beside what is known to */
-#define MORE_SHARE 64u /* by this part of what is known to stay, as something that goes may be live beside it */
-
 struct blocking {
 	struct seam_matcher *matcher;
 	enum seam_rc rc;
@@ -72,23 +68,17 @@ uint64_t seam__active_collect(
 	return bytes;
 }
 
-void seam__active_collect_lent(struct seam_runtime *runtime, struct seam_active_plan *active)
+void seam__planned_beside(struct seam_runtime *runtime)
 {
-	for (uint32_t i = 0; runtime->open && active->lent_bytes != 0 && i < active->arena.count; i++) {
-		if (active->arena.chunks[i].lent)
-			(void)seam__active_collect(runtime, active, i, 1);
-	}
+	seam__matcher_beside(seam__active_open(runtime)->matcher, 1);
 }
 
 void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
 	struct seam_active_plan *open = seam__active_open(runtime);
-	open->freed_bytes += bytes;
 	seam__matcher_beside(open->matcher, -1);
 	if (open->suspended)
 		return;
-	if (open->deaf)
-		seam__follower_free(&open->follower, open->matcher, view->va + offset);
 	for (uint32_t i = seam__view_slot_at(view, offset);
 		i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
 		const struct seam_mapping *mapping = view->slots[i].mapping;
@@ -242,31 +232,14 @@ static uint64_t give_all(struct seam_runtime *runtime)
 		(mappings - runtime->engine->memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for the residents that
- * the plan expects, and for what may be one of them whatever else is there. One that has shown that it does not do what
- * the plan says may need no more than that has and expects, and gets what is idle where the pool has as much. */
+/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for what comes where the
+ * plan expects something to stay, and for whatever it does not expect as long as the pool has less than the plan needs.
+ */
 bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes)
 {
-	const struct seam_engine_counts *counts = &runtime->engine->counts;
 	const struct seam_prologue *prologue = &runtime->prologue;
 	const bool has_all = runtime->engine->memory.reserved_bytes + bytes > active->settle_bytes;
-	if (prologue->active != NULL) /* of those that are no strangers it is known that they do not stay */
-		return prologue->is_stranger && (prologue->may_stay || !has_all);
-	if (active->differs && has_all)
-		return false;
-	uint64_t needed_bytes = active->arena.bytes + active->beside_bytes;
-	if (active->building && active->unknown &&
-		runtime->engine->memory.reserved_bytes + bytes <= needed_bytes + needed_bytes / UNKNOWN_SHARE)
-		return true;
-	uint64_t beside_bytes = active->beside_bytes,
-		 crossing_bytes = active->crossing_bytes - active->crossing_bytes / 32;
-	if (active->building && active->freed_bytes >= active->arena.bytes / 2 &&
-		counts->planned_bytes < crossing_bytes)
-		beside_bytes +=
-			crossing_bytes - counts->planned_bytes; /* what goes on without having been recognised */
-	if (active->building && active->unknown)
-		beside_bytes += beside_bytes / MORE_SHARE;
-	return counts->live_bytes - counts->planned_bytes + bytes <= beside_bytes;
+	return prologue->active != NULL && prologue->is_stranger && (prologue->may_stay || !has_all);
 }
 
 /* The open active plan, if it can do without what it leaves idle; else NULL. */

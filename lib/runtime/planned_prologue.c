@@ -8,8 +8,8 @@
  * Requests are told by their sizes, in their order. One that is not the next is a stranger: it gets no slot, and where
  * it comes in the place of one that stays, and is likely to stay too, nothing that is idle either. Two that follow each
  * other a little further on say that the program has left some out. When a few more of them have come than of the
- * others the program is another one, or does something else: then the rest of the places goes back, and it is as if the
- * plan did not know what stays (planned_begin.c).
+ * others the program is another one, or does something else: then the rest of the places goes back, and if that is much
+ * the plan is suspended (suspend.c).
  */
 #include <string.h>
 
@@ -67,17 +67,30 @@ void seam__prologue_end(struct seam_runtime *runtime)
 	seam__prologue_forget(runtime);
 }
 
-/* From here on the open plan serves as if it had had no prologue: what is missing may still be made. */
-static void go_on_without(struct seam_runtime *runtime)
+/* What stays of the requests from `first` on. */
+static uint64_t staying_bytes(const struct seam_plan_prologue *requests, uint32_t first, uint32_t count)
 {
-	struct seam_prologue *prologue = &runtime->prologue;
+	uint64_t bytes = 0;
+	for (uint32_t i = first; i < count; i++)
+		bytes += stays(&requests[i]) ? requests[i].size_bytes : 0;
+	return bytes;
+}
+
+uint64_t seam__prologue_missing(const struct seam_runtime *runtime, const struct seam_plan *plan)
+{
+	const uint32_t count = seam__prologue_is_due(runtime, plan) ? plan->header.prologue_count : 0;
+	return plan->header.resident_bytes - staying_bytes(plan->prologue, 0, count);
+}
+
+/* From here on the open plan serves as if it had had no prologue. True: much that stays is missing. */
+static bool go_on_without(struct seam_runtime *runtime)
+{
+	const struct seam_prologue *prologue = &runtime->prologue;
 	struct seam_active_plan *active = seam__active_open(runtime);
-	uint64_t missing_bytes = prologue->missing_bytes;
-	for (uint32_t i = prologue->next; i < prologue->count; i++)
-		missing_bytes += stays(&prologue->requests[i]) ? prologue->requests[i].size_bytes : 0;
+	const uint64_t missing_bytes = staying_bytes(prologue->requests, prologue->next, prologue->count);
 	seam__prologue_end(runtime);
-	seam__active_expect(runtime, active, missing_bytes, active->long_positions);
 	seam__active_judge_anew(runtime, active);
+	return missing_bytes >= active->arena.bytes / SEAM_MISSING_SHARE;
 }
 
 static bool is_next(const struct seam_plan_prologue *next, const struct seam_match_ask *ask)
@@ -96,7 +109,6 @@ static struct seam_plan_block *place(
 		plan_block = seam__matcher_put(prologue->active->matcher, prologue->at_bytes, request->size_bytes);
 	if (plan_block == NULL) {
 		give_place(runtime, request);
-		prologue->missing_bytes += request->size_bytes;
 	} else {
 		prologue->at_bytes += place_bytes(request);
 	}
@@ -130,18 +142,16 @@ static bool comes(struct seam_runtime *runtime, const struct seam_match_ask *ask
 	return true;
 }
 
-struct seam_plan_block *seam__prologue_alloc(
-	struct seam_runtime *runtime, const struct seam_match_ask *ask, struct seam_stream *stream, uint64_t *ret_va)
+struct seam_plan_block *seam__prologue_alloc(struct seam_runtime *runtime, const struct seam_match_ask *ask,
+	struct seam_stream *stream, uint64_t *ret_va, bool *ret_departs)
 {
 	struct seam_prologue *prologue = &runtime->prologue;
 	struct seam_plan_block *plan_block = NULL;
 	prologue->is_stranger = !comes(runtime, ask);
 	prologue->may_stay = stays(&prologue->requests[prologue->next]);
 	if (prologue->is_stranger) {
-		if (++prologue->strangers == STRANGERS) {
-			seam__active_open(runtime)->differs = true;
-			go_on_without(runtime);
-		}
+		if (++prologue->strangers == STRANGERS)
+			*ret_departs = go_on_without(runtime);
 		return NULL;
 	}
 	const struct seam_plan_prologue *next = &prologue->requests[prologue->next++];
@@ -154,7 +164,7 @@ struct seam_plan_block *seam__prologue_alloc(
 		*ret_va = prologue->active->arena.view->va + plan_block->offset;
 	const bool is_elsewhere = plan_block == NULL && stays(next);
 	if (prologue->next == prologue->count)
-		go_on_without(runtime);
+		(void)go_on_without(runtime);
 	prologue->is_stranger = is_elsewhere;
 	return plan_block;
 }
@@ -175,19 +185,17 @@ static void count_places(void *user, struct seam_active_plan *active)
 	}
 }
 
-/* An active plan with a place for each. Errors: SEAM_NOT_FOUND: none stays; those of seam__active_prepare_fresh(),
+/* An active plan with a place for each; NULL: none stays. Errors: those of seam__active_prepare_fresh(),
  * seam__active_shut(). */
 static enum seam_rc make_places(struct seam_runtime *runtime, struct seam_prologue *prologue)
 {
 	struct seam_active_plan *active = NULL;
 	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < prologue->count; i++) {
-		if (!stays(&prologue->requests[i]))
-			continue;
-		bytes += place_bytes(&prologue->requests[i]);
-		prologue->missing_bytes -= prologue->requests[i].size_bytes;
-	}
-	enum seam_rc rc = bytes == 0 ? SEAM_NOT_FOUND : seam__active_prepare_fresh(runtime, bytes, &active);
+	for (uint32_t i = 0; i < prologue->count; i++)
+		bytes += stays(&prologue->requests[i]) ? place_bytes(&prologue->requests[i]) : 0;
+	if (bytes == 0)
+		return SEAM_OK;
+	enum seam_rc rc = seam__active_prepare_fresh(runtime, bytes, &active);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__active_shut(runtime, active, count_places, prologue);
@@ -198,49 +206,28 @@ static enum seam_rc make_places(struct seam_runtime *runtime, struct seam_prolog
 	return rc;
 }
 
-/* It has no places: the open plan serves as if it said nothing of them. */
-static void begin_without(struct seam_runtime *runtime)
-{
-	struct seam_active_plan *active = seam__active_open(runtime);
-	if (seam__active_from_start(runtime, active))
-		seam__matcher_start(active->matcher);
-}
-
-/* The places are there. */
-static void begin_with(struct seam_runtime *runtime)
-{
-	struct seam_active_plan *active = seam__active_open(runtime);
-	seam__active_expect(runtime, active, 0, active->long_positions);
-	seam__active_begin_settling(runtime, active, active->long_positions);
-}
-
 enum seam_rc seam__prologue_begin(struct seam_runtime *runtime, const struct seam_plan *plan)
 {
 	const uint32_t count = plan->header.prologue_count;
 	struct seam_prologue prologue = {
 		.count = count,
-		.missing_bytes = plan->header.resident_bytes,
+		.requests = seam__meta_array(runtime->meta, count, sizeof *prologue.requests),
 	};
-	if (!seam__prologue_is_due(runtime, plan))
-		return SEAM_OK;
-	prologue.requests = seam__meta_array(runtime->meta, count, sizeof *prologue.requests);
-	if (prologue.requests == NULL) {
-		begin_without(runtime);
-		return SEAM_OK;
-	}
+	if (prologue.requests == NULL)
+		return SEAM_OOM_META;
 	memcpy(prologue.requests, plan->prologue, count * sizeof *prologue.requests);
 	const enum seam_rc rc = make_places(runtime, &prologue);
-	if (rc == SEAM_OK)
-		runtime->prologue = prologue;
-	else
+	if (prologue.active == NULL) {
 		seam__meta_free(runtime->meta, prologue.requests, count * sizeof *prologue.requests);
+		if (rc == SEAM_OK)
+			seam__matcher_start(seam__active_open(runtime)->matcher);
+		return rc;
+	}
+	runtime->prologue = prologue;
 	if (!runtime->open) { /* memory was short meanwhile */
 		seam__prologue_end(runtime);
-		return rc == SEAM_OK || rc == SEAM_BUSY ? SEAM_OOM_DEVICE : rc;
+		return SEAM_OOM_DEVICE;
 	}
-	if (rc == SEAM_OK)
-		begin_with(runtime);
-	else
-		begin_without(runtime);
+	seam__active_begin_settling(runtime, seam__active_open(runtime), plan->header.slot_count);
 	return SEAM_OK;
 }

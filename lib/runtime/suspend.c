@@ -30,7 +30,7 @@
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
-static void suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
+void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	/* Where the plan had hardly gone on since it was compared with the program, the next comparison waits twice as
 	 * long: going on is O(period). */
@@ -56,7 +56,7 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
 	active->departed += MISSED_SHARE;
 	const uint64_t most = seam__bits_max(DEPARTED_MISSES, active->long_positions / DEPARTED_PART);
 	if (active->departed > MISSED_SHARE * most)
-		suspend(runtime, active);
+		seam__active_suspend(runtime, active);
 }
 
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active)

@@ -33,7 +33,6 @@
 #ifndef SEAM_TRACKER_H
 #define SEAM_TRACKER_H
 
-#include "bits.h"
 #include "loaded_plan.h"
 
 #define SEAM_AHEAD 16u     /* slots on the own cursor that a request may be */
@@ -148,7 +147,7 @@ static inline uint64_t seam__loaded_around(const struct seam_loaded_plan *loaded
 /* Blocks by which a program may be off from the `live` ones that the plan has. */
 static inline uint64_t seam__live_slack(uint32_t live)
 {
-	return seam__bits_max(2, live / 16);
+	return live / 16 < 2 ? 2 : live / 16;
 }
 
 #endif

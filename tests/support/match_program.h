@@ -68,7 +68,7 @@ struct match_player {
 	uint32_t blocked_count;
 	bool takes;           /* a gap is unblocked and taken */
 	uint32_t borrows;     /* of ten requests that are missed so many may borrow a place */
-	uint32_t follows;     /* of a hundred requests so many are served elsewhere in any case */
+	uint32_t hears;       /* of a hundred requests so many are served elsewhere in any case */
 	uint64_t borrowed;    /* have done so */
 	uint64_t compared;    /* were compared with the lowest place that is idle */
 	bool lacks_metadata;  /* a call fails now */

@@ -129,16 +129,10 @@ static void begin_anew(struct model *model)
 {
 	struct seam_matcher *matcher = model->player.matcher;
 	const uint64_t frontier = seam__matcher_frontier(matcher);
-	switch (draw(model, 3)) {
-	case 0:
+	if (draw(model, 2) == 0)
 		seam__matcher_start(matcher);
-		break;
-	case 1:
-		seam__matcher_start_behind(matcher, frontier - draw(model, frontier + 1));
-		break;
-	default:
-		seam__matcher_warm(matcher);
-	}
+	else
+		seam__matcher_start_slot(matcher, (uint32_t)draw(model, TRACE_PROGRAM_SLOTS));
 	cr_assert_geq(seam__matcher_frontier(matcher), frontier);
 }
 
@@ -229,7 +223,7 @@ static void enter(struct model *model, uint64_t seed)
 	model->player.unflagged = draw(model, 2) == 0;
 	model->player.takes = draw(model, 2) == 0;
 	model->player.borrows = (uint32_t[]){0, 3, 10}[draw(model, 3)];
-	model->player.follows = (uint32_t[]){0, 0, 10}[draw(model, 3)];
+	model->player.hears = (uint32_t[]){0, 0, 10}[draw(model, 3)];
 	for (uint32_t p = 0; p < PROGRAMS; p++)
 		model->player.arena_bytes =
 			seam__bits_max(model->player.arena_bytes, model->programs[p].plan->header.arena_bytes);
@@ -298,7 +292,7 @@ Test(matcher_model, a_program_that_is_let_alone_is_in_step_again)
 			match_free(&model.player, 0);
 		match_add(&model.player, program_of(&model), false); /* it may have gone */
 		model.disorder = false;
-		model.player.borrows = model.player.follows = 0;
+		model.player.borrows = model.player.hears = 0;
 		const struct match_program *program = program_of(&model);
 		uint64_t missed = 0;
 		for (uint64_t r = 0; r < 5; r++) {

@@ -94,16 +94,16 @@ Test(planned_prologue, strangers_now_and_then_are_more_than_would_be_borne_at_on
 	cr_expect_eq(get_plan_stats().misses, STRANGERS / 2 + STRANGERS - 1);
 }
 
-/* The program does something else in the midst of it: what stays and is made behind that is told as by a plan that says
- * nothing of it, not always rightly. */
-Test(planned_prologue, behind_an_interruption_it_is_as_if_there_had_been_none)
+/* The program does something else in the midst of it: the plan serves nothing until it does again what the plan is of.
+ */
+Test(planned_prologue, behind_an_interruption_it_is_suspended)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
 	make_parameters(&training);
 	interrupt(STRANGERS);
 	cr_assert_not(is_expected());
-	cr_expect(LIST_FIRST(&pool->runtime->active_plans)->building, "states are still to be made");
+	cr_expect(LIST_FIRST(&pool->runtime->active_plans)->suspended, "states are still to be made");
 	for (unsigned i = 0; i < 3; i++)
 		train(&training);
 	const struct seam_plan_stats before = get_plan_stats();
@@ -120,7 +120,7 @@ Test(planned_prologue, behind_an_interruption_it_has_no_more_than_the_plan)
 	void *blocks[2 * LAYERS];
 	open_with_plan(MIB(2048));
 	interrupt(STRANGERS);
-	cr_assert(LIST_FIRST(&pool->runtime->active_plans)->building);
+	cr_assert(LIST_FIRST(&pool->runtime->active_plans)->suspended);
 	const uint64_t reserved_bytes = get_stats().reserved_bytes;
 	cr_assert_leq(reserved_bytes, needed_bytes(LAYERS, LAYERS) + MIB(6), "one of them at a time");
 	for (unsigned i = 0; i < 2 * LAYERS; i++) {
@@ -170,6 +170,7 @@ Test(planned_prologue, what_was_made_may_go_before_it_is_over)
 	bool did = false;
 	changed.prologue = requests;
 	changed.header.prologue_count = 2;
+	changed.header.resident_bytes = MIB(1);
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:inline");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
@@ -252,6 +253,7 @@ Test(planned_prologue, a_long_beginning_does_not_make_a_plan_poor)
 	requests[8 * LAYERS - 1].size_bytes = MIB(1);
 	changed.prologue = requests;
 	changed.header.prologue_count = 8 * LAYERS;
+	changed.header.resident_bytes = MIB(1);
 	open_with_streams(MIB(4096), "chunk_bytes:2M,plan:off");
 	seam__plan_seal(&changed.header);
 	cr_assert_ok(seam_plan_use(pool, &changed, NULL, 0));
