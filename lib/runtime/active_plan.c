@@ -8,8 +8,6 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define SETTLING_SHARE 512u /* of what the pool needs: so much more, and it has as much as the plan needs */
-
 enum seam_rc seam__active_create(struct seam_runtime *runtime, struct seam_active_plan **ret_active)
 {
 	struct seam_active_plan *active = seam__meta_alloc(runtime->meta, sizeof *active);
@@ -135,13 +133,6 @@ static void number_chunks(struct seam_active_plan *active, uint32_t first)
 		active->arena.chunks[i].chunk->kept_at = i;
 }
 
-void seam__active_begin_settling(const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t slots)
-{
-	const uint64_t needed_bytes = runtime->engine->memory.reserved_bytes;
-	active->long_positions = seam__bits_max(1, slots);
-	active->settle_bytes = needed_bytes + needed_bytes / SETTLING_SHARE;
-}
-
 enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
@@ -178,7 +169,7 @@ enum seam_rc seam__planned_open(
 	LIST_INSERT_HEAD(&runtime->active_plans, active, link);
 	active->usable = active->arena.count;
 	runtime->open = true;
-	seam__active_begin_settling(runtime, active, seam__loaded_slots(loaded));
+	active->long_positions = seam__bits_max(1, seam__loaded_slots(loaded));
 	seam__active_judge_anew(runtime, active);
 	runtime->opened_requests = runtime->counts.requests;
 	runtime->opened_misses = runtime->counts.requests - runtime->counts.hits;

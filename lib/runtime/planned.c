@@ -195,8 +195,7 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	struct seam_plan_block **ret_block, uint64_t *ret_va)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
-	if (active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
-		seam__planned_must_grow(runtime, active, ask->bytes))
+	if (active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(runtime))
 		return false;
 	if (seam__engine_has_hit(ask))
 		return false; /* what is free elsewhere is found sooner, and in nobody's way */

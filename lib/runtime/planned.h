@@ -71,7 +71,6 @@ struct seam_active_plan {
 		joined_version; /* behind this version of the joins: while both are the same nothing is to be ordered */
 	uint64_t lent_bytes;
 	uint64_t long_positions;            /* requests of a period, of the loaded plan that has most */
-	uint64_t settle_bytes;              /* a pool of so many has as much as the plan needs */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
 	uint32_t poor;                      /* so many periods in a row before that it missed more than one in twenty */
 

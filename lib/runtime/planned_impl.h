@@ -59,9 +59,6 @@ static inline void seam__active_judge_anew(const struct seam_runtime *runtime, s
 	active->poor = 0;
 }
 
-/* The period, and how much memory the plan needs, by what the pool has now. */
-void seam__active_begin_settling(const struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t slots);
-
 /* What is kept of the first requests goes; the places are somebody else's. */
 void seam__prologue_forget(struct seam_runtime *runtime);
 
@@ -79,8 +76,9 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
  * not. */
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Whether a request of so many bytes must not have idle memory of the plan, because it is likely to stay. */
-bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes);
+/* Whether the last request must not have idle memory of the plan: it came where the program was to ask for something
+ * that stays, and may stay itself. */
+bool seam__planned_must_grow(const struct seam_runtime *runtime);
 
 /* For qsort(): struct seam_plan_range by where they begin. */
 static inline int seam__ranges_compare(const void *left, const void *right)

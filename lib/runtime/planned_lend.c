@@ -232,22 +232,19 @@ static uint64_t give_all(struct seam_runtime *runtime)
 		(mappings - runtime->engine->memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. So the pool grows for what comes where the
- * plan expects something to stay, and for whatever it does not expect as long as the pool has less than the plan needs.
- */
-bool seam__planned_must_grow(const struct seam_runtime *runtime, const struct seam_active_plan *active, uint64_t bytes)
+/* What a program makes first stays: chunks that it is lent never come back. */
+bool seam__planned_must_grow(const struct seam_runtime *runtime)
 {
 	const struct seam_prologue *prologue = &runtime->prologue;
-	const bool has_all = runtime->engine->memory.reserved_bytes + bytes > active->settle_bytes;
-	return prologue->active != NULL && prologue->is_stranger && (prologue->may_stay || !has_all);
+	return prologue->active != NULL && prologue->is_stranger && prologue->may_stay;
 }
 
 /* The open active plan, if it can do without what it leaves idle; else NULL. */
-static struct seam_active_plan *find_lender(const struct seam_runtime *runtime, const struct seam_ask *ask)
+static struct seam_active_plan *find_lender(const struct seam_runtime *runtime)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
 	if (!runtime->open || active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
-		seam__planned_must_grow(runtime, active, ask->bytes))
+		seam__planned_must_grow(runtime))
 		return NULL;
 	return active;
 }
@@ -258,7 +255,7 @@ static struct seam_active_plan *find_lender(const struct seam_runtime *runtime, 
 static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	const struct seam_active_plan *lender = find_lender(runtime, ask);
+	const struct seam_active_plan *lender = find_lender(runtime);
 	if (seam__active_hold(LIST_FIRST(&runtime->active_plans)) || (lender != NULL && !serves(lender, ask->stream)))
 		seam__planned_poll_streams(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
@@ -266,7 +263,7 @@ static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask 
 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_active_plan *active = find_lender(runtime, ask);
+	struct seam_active_plan *active = find_lender(runtime);
 	if (active == NULL || !serves(active, ask->stream))
 		return 0;
 	return lend_idle(runtime, active, bytes);

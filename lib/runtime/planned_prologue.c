@@ -228,6 +228,5 @@ enum seam_rc seam__prologue_begin(struct seam_runtime *runtime, const struct sea
 		seam__prologue_end(runtime);
 		return SEAM_OOM_DEVICE;
 	}
-	seam__active_begin_settling(runtime, seam__active_open(runtime), plan->header.slot_count);
 	return SEAM_OK;
 }
