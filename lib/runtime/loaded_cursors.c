@@ -1,5 +1,6 @@
 /* loaded_cursors.c: a loaded plan's slots by who asks for them, and the index that finds a place again by the sizes
  * asked for lately. */
+#include "bits.h"
 #include "loaded_plan.h"
 
 #include <stdlib.h>
@@ -171,6 +172,30 @@ static void fill_cursors(const struct seam_plan *plan, struct seam_loaded_plan *
 	}
 }
 
+static uint32_t size_bit(uint64_t bytes, uint64_t stream)
+{
+	const uint64_t blocks = seam__bits_div_up(bytes, SEAM_PLANNED_BYTES);
+	const uint64_t mixed = (blocks * UINT64_C(0x9E3779B97F4A7C15) ^ stream) * UINT64_C(0xC2B2AE3D27D4EB4F);
+	return (uint32_t)(mixed >> 32) % (64 * SEAM_SIZE_WORDS);
+}
+
+bool seam__loaded_has(const struct seam_loaded_plan *loaded, uint64_t bytes, uint64_t stream)
+{
+	const uint32_t bit = size_bit(bytes, stream);
+	return (loaded->sizes[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+static void note_sizes(struct seam_loaded_plan *loaded)
+{
+	for (uint32_t c = 0; c < loaded->cursor_count; c++) {
+		const struct seam_cursor *cursor = &loaded->cursors[c];
+		for (uint32_t i = 0; i < cursor->count; i++) {
+			const uint32_t bit = size_bit(cursor->first[i].bytes, cursor->stream);
+			loaded->sizes[bit / 64] |= UINT64_C(1) << bit % 64;
+		}
+	}
+}
+
 enum seam_rc seam__loaded_find_cursors(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded)
 {
@@ -192,6 +217,7 @@ enum seam_rc seam__loaded_find_cursors(
 	if (rc == SEAM_OK) {
 		fill_expectations(plan, loaded, list);
 		fill_cursors(plan, loaded, list);
+		note_sizes(loaded);
 	}
 	seam__meta_free(meta, list, loaded->slots * sizeof(*list));
 	return rc;

@@ -25,6 +25,7 @@
 #define SEAM_RUN 4u             /* sizes in a row that the index knows */
 #define SEAM_HITS 8u            /* places of one run that are looked at before the one that is nearest, and behind */
 #define SEAM_NEVER UINT64_MAX
+#define SEAM_SIZE_WORDS 256u /* of bits: of a few hundred sizes two in a hundred others look like one of them */
 
 /* Where and when an instance is due: what a search by address reads, one behind the other. */
 struct seam_by_address {
@@ -155,6 +156,7 @@ struct seam_loaded_plan {
 
 	struct seam_expected_slot *expectations;
 	struct seam_run *runs;
+	uint64_t sizes[SEAM_SIZE_WORDS];            /* a bit for each size on a stream that it has (seam__loaded_has) */
 	struct seam_by_address *by_address_entries; /* of instances with a place, by offset, number */
 	uint32_t placed;                            /* of them */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
@@ -191,6 +193,10 @@ struct seam_guess {
 /* The longest agreement; of equal ones the nearest to expected slot number `near`. O(SEAM_HITS). */
 struct seam_guess seam__cursor_guess(
 	const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near);
+
+/* Whether the loaded plan has requests of the size (0: dynamic ones) on the stream; with other sizes this may be true
+ * too. O(1). */
+bool seam__loaded_has(const struct seam_loaded_plan *loaded, uint64_t bytes, uint64_t stream);
 
 /* Whether two loaded plans are of one kind of iteration: nearly all runs of sizes that one has the other has too, in
  * cursors of the same streams. */

@@ -251,14 +251,16 @@ uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
 	return matcher->now == NULL ? 0 : matcher->now->frontier.at;
 }
 
-void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)
+bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	const struct seam_match_counts before = matcher->counts;
 	struct seam_plan_block *plan_block = NULL;
-	if (seam__matcher_alloc(matcher, ask, &plan_block) == SEAM_MISS_NONE)
+	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &plan_block);
+	if (miss == SEAM_MISS_NONE)
 		seam__matcher_free(matcher, plan_block);
 	matcher->balance = (struct seam_balance){.partial = true}; /* blocks of then are nobody's that was told of */
 	matcher->counts.hits = before.hits;
 	matcher->counts.dynamic_hits = before.dynamic_hits;
 	memcpy(matcher->counts.misses, before.misses, sizeof before.misses);
+	return miss != SEAM_MISS_size && miss != SEAM_MISS_lost && miss != SEAM_MISS_cursor;
 }

@@ -170,8 +170,8 @@ void seam__matcher_pass(struct seam_matcher *matcher);
 void seam__matcher_beside(struct seam_matcher *matcher, int more);
 
 /* A request from before there was anything to serve: cursors and the frontier go on as if it were served here, and
- * nothing is counted. */
-void seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
+ * nothing is counted. Returns whether the plan expects it, or would but for what lies in its place. */
+bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
 /* The position of the frontier, without end. */
 uint64_t seam__matcher_frontier(const struct seam_matcher *matcher);

@@ -49,8 +49,8 @@ static void open_waiting(struct seam_runtime *runtime, enum moment moment)
 	runtime->waiting_loaded = NULL;
 	active->low_bytes = runtime->open_below_bytes;
 	if (moment == NOW && seam__planned_open(runtime, active, loaded, false) == SEAM_OK) {
-		if (knows)
-			seam__recent_tell(&runtime->recent, loaded, active->matcher);
+		if (knows && !seam__recent_tell(&runtime->recent, loaded, active->matcher))
+			seam__active_suspend(runtime, active);
 		return;
 	}
 	seam__loaded_destroy(runtime->meta, loaded);

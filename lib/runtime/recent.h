@@ -37,14 +37,14 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
 
 /* Whether three in four of the last few hundred, no more than one repetition of the loaded plan, are its requests by
  * stream and size. Where dynamic ones are planned on their stream, sizes that are not in the loaded plan say nothing.
- * O(slots). */
+ * O(1). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loaded_plan *loaded);
 
-/* Tells a matcher that has served nothing yet of the loaded plan's last repetition: it expects then what comes next. It
- * is told twice, as if the program had done the same before: where most parts of a period are alike, only its last
- * requests may tell them apart. Where less than one is known it is told nothing. Nothing is served or counted.
- * O(repetition). */
-void seam__recent_tell(
+/* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. It is told
+ * twice, as if the program had done the same before: where most parts of a period are alike, only its last requests may
+ * tell them apart. Returns whether it expected three in four of the last few hundred. Where less than one repetition is
+ * known it is told nothing, and that is true. Nothing is served or counted. O(repetition). */
+bool seam__recent_tell(
 	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher);
 
 #endif

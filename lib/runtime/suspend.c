@@ -1,6 +1,7 @@
 /* suspend.c: an open plan that the program departs from is suspended: it gives its memory back to the engine, all but
  * its live blocks, and serves nothing. When the program does again what the plan is of, at a moment with few live
- * bytes, the plan takes what is free in its arena and goes on. Neither makes a driver call.
+ * bytes, the plan takes what is free in its arena and goes on. Neither makes a driver call. The same holds where a plan
+ * opens: one that does not know where the program is waits suspended.
  *
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
@@ -30,13 +31,18 @@
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
+/* Where the plan had hardly gone on since it was compared with the program, or did not know where that is, the next
+ * comparison waits twice as long: it is O(period). */
+static void wait_longer(struct seam_active_plan *active, bool in_vain)
+{
+	active->wait = in_vain ? 2 * active->wait : active->long_positions / COMPARE_SHARE + 1;
+}
+
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	/* Where the plan had hardly gone on since it was compared with the program, the next comparison waits twice as
-	 * long: going on is O(period). */
 	const bool in_vain =
 		active->wait != 0 && runtime->counts.requests - active->compared_at < active->long_positions / 2;
-	active->wait = in_vain ? 2 * active->wait : active->long_positions / COMPARE_SHARE + 1;
+	wait_longer(active, in_vain);
 	seam__matcher_unblock(active->matcher, 0, active->arena.bytes);
 	for (uint32_t i = 0; i < active->arena.count; i++)
 		active->arena.chunks[i].lent = false;
@@ -110,12 +116,15 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 	active->compared_at = runtime->counts.requests;
 	if (loaded == NULL)
 		return false;
+	if (!seam__recent_tell(&runtime->recent, loaded, active->matcher)) {
+		wait_longer(active, true);
+		return false;
+	}
 	active->suspended = false;
 	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
 	if (seam__active_block_from(active, 0) != SEAM_OK) {
 		seam__planned_drop(runtime);
 		return false;
 	}
-	seam__recent_tell(&runtime->recent, loaded, active->matcher);
 	return true;
 }
