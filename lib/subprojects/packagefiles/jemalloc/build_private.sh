@@ -20,10 +20,12 @@ log=$out_dir/build.log
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
+# oversize_threshold:0: arrays of 8 MiB and more, which planning makes again and again, do not go back to the system at
+# each free.
 # -g0: jemalloc asks for -g3, which makes an archive of 40 MB out of one of 1 MB.
 if ! { "$source_dir/configure" CC="$*" CFLAGS="-O2 -g0 -fPIC -fvisibility=hidden" \
 	--with-jemalloc-prefix=seam_je_ --with-private-namespace=seam_je_private_ \
-	--with-malloc-conf=narenas:1,background_thread:false \
+	--with-malloc-conf=narenas:1,background_thread:false,oversize_threshold:0 \
 	--disable-initial-exec-tls --disable-cxx --disable-shared --disable-prof --disable-doc --disable-libdl &&
 	make -j"$(nproc)" lib/libjemalloc_pic.a include/jemalloc/jemalloc.h; } >"$log" 2>&1 </dev/null; then
 	tail -20 "$log" >&2
