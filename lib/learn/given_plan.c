@@ -145,7 +145,8 @@ static enum seam_rc place(struct seam_learner *learner)
 void seam__learner_place(struct seam_learner *learner)
 {
 	struct seam_runtime *runtime = learner->runtime;
-	seam__mutex_lock(&learner->work);
+	if (!seam__mutex_try_lock(&learner->work))
+		return;
 	seam__learner_stop(learner);
 	const bool is_due = runtime->waiting_loaded != NULL && runtime->waiting == NULL; /* no other thread was first */
 	if (is_due && place(learner) != SEAM_OK)

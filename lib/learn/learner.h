@@ -145,7 +145,8 @@ void seam__pool_work(struct seam_learner *learner, bool *ret_did);
 SEAM_MUST_USE enum seam_rc seam__learner_use(
 	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error);
 
-/* The moment for a plan that was given has come (seam__planned_try_open()): makes its arena and opens it. Takes all
+/* The moment for a plan that was given has come (seam__planned_try_open()): makes its arena and opens it. While
+ * the worker plans nothing happens: a request does not wait for that, and the next one comes here again. Takes all
  * locks; makes driver calls. */
 void seam__learner_place(struct seam_learner *learner);
 

@@ -224,6 +224,28 @@ Test(planned_begin, every_failure_while_its_arena_is_made_leaves_a_whole_pool)
 	seam_plan_free(plan);
 }
 
+/* The worker has its lock as long as it plans, which may take a second. */
+Test(planned_begin, no_request_waits_for_the_worker)
+{
+	struct training training;
+	struct seam_plan *plan = make_plan(false, 0);
+	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+	begin_training(&training, false, 0);
+	seam__mutex_lock(&pool->learner->work); /* taken once more by this thread it would never be free */
+	for (unsigned i = 0; i < 4; i++)
+		train(&training);
+	cr_expect_not(pool->runtime->open);
+	cr_expect_not_null(pool->runtime->waiting_loaded);
+	seam__mutex_unlock(&pool->learner->work);
+	for (unsigned i = 0; i < 2; i++)
+		train(&training);
+	cr_expect(pool->runtime->open);
+	check_pool();
+	seam_plan_free(plan);
+	close_pool();
+}
+
 /* Residents with holes of the same size between them, in which an iteration has room. */
 static void begin_with_holes(void *residents[LAYERS])
 {
