@@ -169,7 +169,7 @@ static __attribute__((noinline, cold)) enum seam_rc refuse(struct seam_pool *poo
 	return SEAM_OOM_DEVICE;
 }
 
-/* What waits may open. With `lock`, which is dropped where an arena is to be made. */
+/* A plan that waits may open. With `lock`, which is dropped where an arena is to be made. */
 static __attribute__((noinline, cold)) void try_open(struct seam_pool *pool)
 {
 	if (!seam__planned_try_open(pool->runtime))

@@ -25,8 +25,8 @@
 	1024u /* of the arena of a plan that was given, beside it: for those requests that depend on data and find no \
 		 idle place in it */
 
-/* The arena has that much more than the slots need. What is displaced would get memory from the driver in its place,
- * time and again. */
+/* The arena has that much more than the slots need: displaced requests would get memory from the driver instead, time
+ * and again. */
 static uint64_t spare_bytes(const struct seam_learner *learner, const struct seam_plan *plan)
 {
 	return plan->header.group_count != 0 && learner->runtime->reuse == SEAM_PLAN_REUSE_STITCH
@@ -109,7 +109,7 @@ static enum seam_rc use(struct seam_learner *learner, struct seam_loaded_plan **
 		*loaded = rc == SEAM_OK ? NULL : mine;
 		return rc;
 	}
-	/* The program's own plan comes first: what is being learned would replace it. */
+	/* The program's own plan comes first: one that is being learnt would replace it. */
 	seam__learner_give_way(learner);
 	seam__learner_reset(learner);
 	learner->given_arena_bytes = seam__loaded_bytes(mine) + spare_bytes(learner, plan);

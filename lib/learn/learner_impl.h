@@ -97,7 +97,8 @@ SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
  * ones. Errors: as above; SEAM_NOT_FOUND also where the pool would reserve more than limit_bytes. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes);
 
-/* Of what comes and goes in a period, above the least: so few bytes are live when a plan comes into use. */
+/* A plan comes into use with no more bytes live, above the least of a period, than this part of what comes and goes in
+ * it. */
 #define SEAM_REST_SHARE 128u
 
 /* The open active plan, if the new plan is to become another loaded plan of it; else NULL. With the engine's `lock`. */

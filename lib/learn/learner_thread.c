@@ -1,11 +1,10 @@
-/* learner_thread.c: who calls the learner: a thread of the pool's, or the program. */
+/* learner_thread.c: the callers of the learner: a thread of the pool's, or the program. */
 #include <sched.h>
 #include <signal.h>
 
 #include "clock.h"
 #include "learner.h"
 #include "learner_impl.h"
-#include "log.h"
 #include "meta.h"
 #include "planned_impl.h"
 #include "record.h"

@@ -194,8 +194,8 @@ struct seam_guess {
 struct seam_guess seam__cursor_guess(
 	const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near);
 
-/* Whether the loaded plan has requests of the size (0: dynamic ones) on the stream; with other sizes this may be true
- * too. O(1). */
+/* True where the loaded plan has requests of the size (0: dynamic ones) on the stream, and for few other sizes. O(1).
+ */
 bool seam__loaded_has(const struct seam_loaded_plan *loaded, uint64_t bytes, uint64_t stream);
 
 /* Whether two loaded plans are of one kind of iteration: nearly all runs of sizes that one has the other has too, in

@@ -57,7 +57,7 @@ static bool look_below(struct search *search, uint64_t to)
 	return false;
 }
 
-/* Goes up through a stretch of instances. Whether there is a place, then at search->at. */
+/* Goes up through a stretch of instances. True: there is a place, at search->at. */
 static bool look_in(struct search *search, uint32_t low, uint32_t high)
 {
 	if (low == high || search->steps == 0)

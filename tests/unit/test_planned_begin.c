@@ -173,14 +173,20 @@ Test(planned_begin, what_only_builds_up_is_not_served)
 	close_pool();
 }
 
+/* A program in a pool that was given the plan, which waits. */
+static void open_with_plan(const struct seam_plan *plan, struct training *training)
+{
+	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+	begin_training(training, false, 0);
+}
+
 /* Trains until the plan's arena is about to be made, and makes it with the Nth call failed. Returns whether there was
  * such a call. */
 static bool place_with_failure(const struct seam_plan *plan, uint64_t n, bool of_driver)
 {
 	struct training training;
-	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	begin_training(&training, false, 0);
+	open_with_plan(plan, &training);
 	pool->runtime->open_from_allocs = UINT64_MAX; /* it is not made before */
 	train(&training);
 	train(&training);
@@ -224,14 +230,12 @@ Test(planned_begin, every_failure_while_its_arena_is_made_leaves_a_whole_pool)
 	seam_plan_free(plan);
 }
 
-/* The worker has its lock as long as it plans, which may take a second. */
+/* The worker has its lock as long as it plans. */
 Test(planned_begin, no_request_waits_for_the_worker)
 {
 	struct training training;
 	struct seam_plan *plan = make_plan(false, 0);
-	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
-	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	begin_training(&training, false, 0);
+	open_with_plan(plan, &training);
 	seam__mutex_lock(&pool->learner->work); /* taken once more by this thread it would never be free */
 	for (unsigned i = 0; i < 4; i++)
 		train(&training);

@@ -34,16 +34,23 @@ static struct match_program make(size_t kind, uint64_t seed)
 	return match_program(&wish);
 }
 
+/* A drawn program, and a player that stands with its matcher at the beginning of the plan. */
+static struct match_program start(size_t kind, uint64_t seed, struct match_player *player)
+{
+	struct match_program program = make(kind, seed);
+	match_open(player, kinds[kind].name, seed);
+	match_add(player, &program, true);
+	seam__matcher_start(player->matcher);
+	return program;
+}
+
 Test(tracker, a_program_that_starts_with_its_plan_never_misses)
 {
 	for (size_t kind = 0; kind < KINDS; kind++) {
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-			struct match_program program = make(kind, seed);
 			struct match_player player;
-			match_open(&player, kinds[kind].name, seed);
+			struct match_program program = start(kind, seed, &player);
 			player.unflagged = seed % 2 == 0;
-			match_add(&player, &program, true);
-			seam__matcher_start(player.matcher);
 			for (uint64_t r = 0; r < 5; r++) {
 				const uint64_t missed = match_acts(&player, &program, r, 0, program.count);
 				cr_expect_eq(missed, 0, "%s, seed %llu: %llu misses in repetition %llu",
@@ -83,11 +90,8 @@ Test(tracker, a_program_in_step_has_the_frontier_behind_every_act)
 {
 	for (size_t kind = 0; kind < KINDS; kind++) {
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-			struct match_program program = make(kind, seed);
 			struct match_player player;
-			match_open(&player, kinds[kind].name, seed);
-			match_add(&player, &program, true);
-			seam__matcher_start(player.matcher);
+			struct match_program program = start(kind, seed, &player);
 			for (uint64_t r = 0; r < 5; r++)
 				cr_expect_eq(count_elsewhere(&player, &program, r), 0, "%s, seed %llu, repetition %llu",
 					kinds[kind].name, (unsigned long long)seed, (unsigned long long)r);
