@@ -25,9 +25,9 @@
 #define MODEL_PRIVATES 4u /* ids 1..4; the first two serve captures on the stream of the same number */
 #define MODEL_GRAPH_RANGES 32u
 #define MODEL_GHOSTS 6u
-#define MODEL_KEPT 64u       /* blocks of a checkpoint */
-#define MODEL_PLAN_LIVE 160u /* about so many blocks are live at most in rows with programs */
-#define MODEL_SLOTS 120u     /* most requests of a program's iteration */
+#define MODEL_KEPT 64u      /* blocks of a checkpoint */
+#define MODEL_PLAN_LIVE 60u /* about so many blocks are live at most in rows with programs */
+#define MODEL_SLOTS 60u     /* most requests of a program's iteration */
 #define MODEL_PROGRAMS 3u
 #define MODEL_RESIDENTS 6u
 #define MODEL_PLANS 3u

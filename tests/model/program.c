@@ -78,15 +78,15 @@ static void make_slots(struct model *model, struct model_program *program, unsig
 
 static void make_program(struct model *model, struct model_program *program)
 {
-	static const unsigned noises[] = {0, 0, 0, 3, 20, 200}, others[] = {0, 0, 4, 30, 200};
+	static const unsigned noises[] = {0, 0, 0, 3, 20, 200}, others[] = {0, 0, 2, 10, 100};
 	unsigned frees_at[MODEL_SLOTS];
 	bool few = (model->row->features & MODEL_SHORT) != 0;
 	memset(program, 0, sizeof *program);
 	program->slot_count =
 		few ? 16 + (unsigned)model_random(model, 4) : 20 + (unsigned)model_random(model, MODEL_SLOTS - 20);
 	program->noise = few ? 0 : noises[model_random(model, 6)];
-	program->others = few ? 30 : others[model_random(model, 5)];
-	program->marks = few || model_one_in(model, 2);
+	program->others = few ? 10 : others[model_random(model, 5)];
+	program->marks = few || !model_one_in(model, 4);
 	make_slots(model, program, frees_at);
 	for (unsigned i = 0; i < program->slot_count; i++) {
 		program->acts[program->act_count++] = (struct model_act){i, false};
@@ -197,12 +197,15 @@ static void change_program(struct model *model)
 		end_program(model, program);
 	if (program->slot_count == 0)
 		make_program(model, program);
-	model->iterations = 4 + (unsigned)model_random(model, 30);
+	model->iterations = 20 + (unsigned)model_random(model, 60);
 }
 
+/* Most wait for the device: blocks that other streams use would be held for ever. */
 static void end_iteration(struct model *model, struct model_program *program)
 {
 	program->at = 0;
+	for (unsigned stream = 0; stream < model->row->streams && !model_one_in(model, 8); stream++)
+		model_sync(model, stream);
 	if (program->marks) {
 		model_arm(model);
 		enum seam_rc rc = seam_step(model->pool);
@@ -393,21 +396,21 @@ static void step_stats(struct model *model)
 
 struct plan_step {
 	const char *name;
-	unsigned weight; /* of 1000 */
+	unsigned weight; /* of 10000 */
 	void (*run)(struct model *model);
 };
 
 static const struct plan_step plan_steps[] = {
-	{"work", 50, step_work},
-	{"plan use", 2, step_plan_use},
-	{"plan begin", 1, step_plan_begin},
-	{"plan drop", 1, step_plan_drop},
-	{"stats", 5, step_stats},
+	{"work", 500, step_work},
+	{"plan use", 8, step_plan_use},
+	{"plan begin", 3, step_plan_begin},
+	{"plan drop", 3, step_plan_drop},
+	{"stats", 50, step_stats},
 };
 
 bool model_plan_step(struct model *model)
 {
-	uint64_t at = model_random(model, 1000);
+	uint64_t at = model_random(model, 10000);
 	for (size_t i = 0; i < sizeof plan_steps / sizeof plan_steps[0]; i++) {
 		if (at < plan_steps[i].weight) {
 			model->doing = plan_steps[i].name;

@@ -2,6 +2,7 @@
  */
 #include "trace_program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
@@ -23,7 +24,8 @@ struct slot {
 	uint32_t free_thread;
 	uint32_t lag;
 	bool dynamic;
-	bool used; /* by the next stream */
+	uint32_t module; /* 0: none */
+	bool used;       /* by the next stream */
 	uint32_t begin;
 	uint32_t free;
 };
@@ -71,6 +73,36 @@ static void draw_layers(struct program *program)
 	program->positions = 4 * layers;
 }
 
+static void swap(uint32_t *a, uint32_t *b)
+{
+	uint32_t kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* The module of dynamic request `number`, from 0. */
+static uint32_t module_of(const struct program_wish *wish, uint32_t number)
+{
+	return number % wish->modules;
+}
+
+/* A module is a part of the period: each dynamic request takes two positions of it from static ones. */
+static void gather_modules(struct program *program, uint32_t *order)
+{
+	const struct program_wish *wish = program->wish;
+	const uint32_t statics = 2 * wish->slots, all = statics + 2 * wish->dynamics;
+
+	for (uint32_t p = statics; p < all && wish->modules != 0; p++) {
+		uint32_t other;
+
+		do
+			other = (uint32_t)random_below(&program->random, statics);
+		while ((order[other] - program->positions) * wish->modules / all != module_of(wish, (p - statics) / 2));
+		swap(&order[p], &order[other]);
+	}
+}
+
 static void draw_slots(struct program *program)
 {
 	const struct program_wish *wish = program->wish;
@@ -79,19 +111,16 @@ static void draw_slots(struct program *program)
 
 	for (uint32_t p = 0; p < 2 * rest; p++)
 		order[p] = program->positions + p;
-	for (uint32_t p = 2 * rest; p > 1; p--) {
-		uint32_t other = (uint32_t)random_below(&program->random, p);
-		uint32_t swap = order[p - 1];
-
-		order[p - 1] = order[other];
-		order[other] = swap;
-	}
+	for (uint32_t p = 2 * rest; p > 1; p--)
+		swap(&order[p - 1], &order[random_below(&program->random, p)]);
+	gather_modules(program, order);
 	for (uint32_t i = 0; i < rest; i++) {
 		struct slot *slot = &program->slots[program->count++];
 
 		*slot = (struct slot){
 			.size_bytes = draw_size(program), .begin = order[2 * i], .free = order[2 * i + 1]};
 		slot->dynamic = i >= wish->slots;
+		slot->module = slot->dynamic && wish->modules != 0 ? 1 + module_of(wish, i - wish->slots) : 0;
 		slot->used = i < wish->users;
 		if (!slot->dynamic && wish->lag > 0)
 			slot->lag = (uint32_t)random_below(&program->random, wish->lag + 1);
@@ -125,8 +154,15 @@ static void draw(struct program *program)
 static struct seam_trace_event block_event(const struct program *program, uint32_t iteration, uint32_t number)
 {
 	const struct slot *slot = &program->slots[number];
+	char name[32] = "";
+	uint32_t module = 0;
 
+	if (slot->module != 0) {
+		(void)snprintf(name, sizeof(name), "layers.%u.experts", slot->module);
+		SEAM_VERIFY(seam_trace_builder_string(program->builder, name, &module) == SEAM_OK);
+	}
 	return (struct seam_trace_event){
+		.module = module,
 		.id = 1000 + (uint64_t)iteration * program->count + number,
 		.size = program->sizes[iteration % 64][number],
 		.stream = slot->stream,

@@ -24,6 +24,7 @@ struct program_wish {
 	uint32_t streams;  /* 0 and 1: one */
 	uint32_t threads;  /* 0 and 1: one */
 	uint32_t dynamics; /* dynamic requests in each iteration */
+	uint32_t modules;  /* 0: dynamic requests come and go anywhere; else each does so in one of so many modules */
 	uint32_t edges;    /* pairs of an event record and a wait in each iteration; with two streams or more */
 	uint32_t users;    /* slots that a second stream uses (RECORD_STREAM) */
 	uint32_t residents;

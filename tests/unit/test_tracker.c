@@ -22,7 +22,7 @@ static const struct {
 	{"streams", {.slots = 60, .streams = 3, .edges = 4, .lag = 1}},
 	{"threads", {.slots = 60, .threads = 3, .lag = 1}},
 	{"layers", {.slots = 10, .layers = 30, .residents = 3}},
-	{"dynamic", {.slots = 40, .dynamics = 10}},
+	{"dynamic", {.slots = 40, .dynamics = 12, .modules = 4}},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -47,6 +47,7 @@ static struct match_program start(size_t kind, uint64_t seed, struct match_playe
 Test(tracker, a_program_that_starts_with_its_plan_never_misses)
 {
 	for (size_t kind = 0; kind < KINDS; kind++) {
+		uint64_t dynamic = 0, placed = 0;
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			struct match_player player;
 			struct match_program program = start(kind, seed, &player);
@@ -57,9 +58,15 @@ Test(tracker, a_program_that_starts_with_its_plan_never_misses)
 					kinds[kind].name, (unsigned long long)seed, (unsigned long long)missed,
 					(unsigned long long)r);
 			}
+			struct seam_match_counts counts;
+			seam__matcher_get_counts(player.matcher, &counts);
+			dynamic += player.dynamic_asked;
+			placed += counts.dynamic_hits;
 			match_close(&player);
 			match_program_fini(&program);
 		}
+		cr_expect_geq(placed, dynamic / 4 * 3, "%s: %llu of %llu dynamic ones are placed", kinds[kind].name,
+			(unsigned long long)placed, (unsigned long long)dynamic);
 	}
 }
 
