@@ -3,8 +3,6 @@
 
 #include "bits.h"
 
-#include <string.h>
-
 #include "check.h"
 
 static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss miss)
@@ -253,14 +251,14 @@ uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
 
 bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
-	const struct seam_match_counts before = matcher->counts;
-	struct seam_plan_block *plan_block = NULL;
-	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, &plan_block);
-	if (miss == SEAM_MISS_NONE)
-		seam__matcher_free(matcher, plan_block);
+	struct seam_slot_occurrence occurrence;
+	if (matcher->cursor == NULL)
+		seam__matcher_succeed_unmarked(matcher);
+	const bool is_found = matcher->now != NULL &&
+		seam__tracker_find(matcher, seam__tracker_cursor(matcher, ask), ask, &occurrence) == SEAM_MISS_NONE;
+	const uint64_t at = is_found ? occurrence.base + occurrence.expected->begin : 0;
+	if (is_found && seam__frontier_move(matcher, at) && matcher->now->frontier.at == at)
+		seam__frontier_step(matcher, matcher->now);
 	matcher->balance = (struct seam_balance){.partial = true}; /* blocks of then are nobody's that was told of */
-	matcher->counts.hits = before.hits;
-	matcher->counts.dynamic_hits = before.dynamic_hits;
-	memcpy(matcher->counts.misses, before.misses, sizeof before.misses);
-	return miss != SEAM_MISS_size && miss != SEAM_MISS_lost && miss != SEAM_MISS_cursor;
+	return is_found;
 }
