@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "bits.h"
+#include "check.h"
 #include "meta.h"
 
 static int compare_by_address(const void *left, const void *right)
@@ -40,32 +41,61 @@ struct visit {
 	const struct seam_loaded_plan *loaded;
 	uint64_t begin;
 	uint64_t end;
+	const uint64_t *times;
 	bool (*visit)(void *user, uint32_t number);
 	void *user;
 };
 
-static bool visit_lifetime(const struct visit *v, uint32_t low, uint32_t high)
+static bool visit_stretch(const struct visit *v, uint32_t low, uint32_t high)
 {
-	if (low == high)
-		return false;
-	const uint32_t middle = low + (high - low) / 2;
-	const struct seam_by_address *by_address = &v->loaded->by_address_entries[middle];
-	if (by_address->reach <= v->begin)
-		return false;
-	if (visit_lifetime(v, low, middle))
-		return true;
-	if (by_address->begin >= v->end)
-		return false;
-	if (by_address->end > v->begin && v->visit(v->user, by_address->number))
-		return true;
-	return visit_lifetime(v, middle + 1, high);
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		const struct seam_by_address *by_address = &v->loaded->by_address_entries[middle];
+		if (by_address->reach <= v->begin || (by_address->times & *v->times) == 0)
+			return false;
+		if (low < middle && visit_stretch(v, low, middle))
+			return true;
+		if (by_address->begin >= v->end)
+			return false;
+		if (by_address->end > v->begin && v->visit(v->user, by_address->number))
+			return true;
+		low = middle + 1;
+	}
+	return false;
 }
 
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
-	bool (*visit)(void *user, uint32_t number), void *user)
+	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user)
 {
-	const struct visit v = {loaded, begin, end, visit, user};
-	return begin < end && visit_lifetime(&v, 0, loaded->placed);
+	static const uint64_t always = UINT64_MAX;
+	const struct visit v = {loaded, begin, end, times != NULL ? times : &always, visit, user};
+	return begin < end && visit_stretch(&v, 0, loaded->placed);
+}
+
+static bool raise(void *user, uint32_t number)
+{
+	const struct seam_loaded_plan *loaded = user;
+	SEAM_ASSERT(loaded->instances[number].blocked != UINT16_MAX);
+	loaded->instances[number].blocked++;
+	return false;
+}
+
+static bool fall(void *user, uint32_t number)
+{
+	const struct seam_loaded_plan *loaded = user;
+	SEAM_ASSERT(loaded->instances[number].blocked != 0);
+	loaded->instances[number].blocked--;
+	return false;
+}
+
+void seam__loaded_block(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end)
+{
+	(void)seam__loaded_overlapping(loaded, begin, end, NULL, raise, loaded);
+}
+
+void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end)
+{
+	(void)seam__loaded_overlapping(loaded, begin, end, NULL, fall, loaded);
 }
 
 void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block)

@@ -215,10 +215,15 @@ struct seam_agreement seam__cursor_agrees(
 SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded);
 
-/* Calls visit() for every instance that overlaps [begin, end), in order of address, until it returns true; whether it
- * has. */
+/* Calls visit() for the instances that overlap [begin, end), in order of address, until it returns true; whether it
+ * has. times: parts of the circle: what is neither due nor live in any of them may be left out; visit() may take parts
+ * away. NULL: all. */
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
-	bool (*visit)(void *user, uint32_t number), void *user);
+	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user);
+
+/* A range is blocked, or no more: every instance that overlaps it counts its ranges, 65,535 at most. */
+void seam__loaded_block(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end);
+void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end);
 
 /* The instance is freed: it has the last user of its bytes. O(log instances). */
 void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block);
@@ -278,11 +283,17 @@ static inline uint32_t seam__loaded_due(const struct seam_loaded_plan *loaded)
 	return seam__loaded_due_at(loaded, loaded->frontier.position, loaded->frontier.copy);
 }
 
+/* Where in the circle of copies the frontier is. */
+static inline uint64_t seam__frontier_circle_at(const struct seam_loaded_plan *loaded)
+{
+	return (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
+}
+
 /* Positions from the frontier until an instance that is not live is due next, around the circle of copies: by where in
  * the circle it is due. */
 static inline uint64_t seam__loaded_due_at_circle(const struct seam_loaded_plan *loaded, uint64_t at)
 {
-	const uint64_t frontier = (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
+	const uint64_t frontier = seam__frontier_circle_at(loaded);
 	return at >= frontier ? at - frontier : at + (uint64_t)loaded->positions * loaded->copies - frontier;
 }
 
@@ -302,6 +313,12 @@ static inline uint64_t seam__loaded_times(const struct seam_loaded_plan *loaded,
 	const uint64_t from = UINT64_MAX << at / part;
 	const uint64_t to = UINT64_MAX >> (63 - (end < circle ? end : end - circle) / part);
 	return end < circle ? from & to : from | to;
+}
+
+/* The parts in which the next `length` positions are, from the frontier on. */
+static inline uint64_t seam__frontier_times(const struct seam_loaded_plan *loaded, uint64_t length)
+{
+	return seam__loaded_times(loaded, seam__frontier_circle_at(loaded), length);
 }
 
 static inline uint64_t seam__loaded_due_in(const struct seam_loaded_plan *loaded, uint32_t number)

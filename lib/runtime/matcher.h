@@ -220,8 +220,8 @@ void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user);
 
 /* Bytes [begin, end) of the arena cannot be used: instances of all loaded plans that overlap are blocked. Blocked
- * ranges do not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (65,535
- * ranges over one instance are too many as well). */
+ * ranges do not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (more
+ * than 65,535 ranges are too many as well). */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges * log slots +
@@ -233,7 +233,7 @@ uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher);
 
 /* How many positions from the frontier the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
  * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
- * count: it is being served elsewhere. O(log slots + instances that overlap). */
+ * count: it is being served elsewhere. O(log slots + instances that overlap and are due as soon, or nearly). */
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* How many positions from the frontier the last request will live, if it was missed where the plan expected one (late,

@@ -107,7 +107,7 @@ static const char *check_off_plan(const struct seam_matcher *matcher)
 		const struct seam_off_plan_entry *entry = &matcher->off_plan.entries[i];
 		const uint64_t frontier = matcher->now->frontier.at;
 		struct off_plan_check check = {matcher->now, entry->until > frontier ? entry->until - frontier : 0};
-		if (seam__loaded_overlapping(matcher->now, entry->begin, entry->end, is_due, &check))
+		if (seam__loaded_overlapping(matcher->now, entry->begin, entry->end, NULL, is_due, &check))
 			return "H6";
 	}
 	return NULL;

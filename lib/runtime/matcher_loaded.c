@@ -97,29 +97,13 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 }
 
 /* Blocked ranges over an instance, up to too many. */
-struct counting {
-	struct seam_loaded_plan *loaded;
-	bool full;
-};
-
-static bool count_blocked(void *user, uint32_t number)
+/* What is blocked is blocked for a new loaded plan too. */
+static void block_loaded(const struct seam_matcher *matcher, struct seam_loaded_plan *loaded)
 {
-	struct counting *counting = user;
-	counting->full = counting->loaded->instances[number].blocked == UINT16_MAX;
-	counting->loaded->instances[number].blocked += !counting->full;
-	return counting->full;
-}
-
-/* What is blocked is blocked for a new loaded plan too. False: too many ranges over one instance. */
-static bool block_loaded(const struct seam_matcher *matcher, struct seam_loaded_plan *loaded)
-{
-	struct counting counting = {loaded, false};
 	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++)
 		loaded->instances[n].blocked = 0;
-	for (uint32_t b = 0; b < matcher->blocked_count && !counting.full; b++)
-		(void)seam__loaded_overlapping(
-			loaded, matcher->blocked[b].begin, matcher->blocked[b].end, count_blocked, &counting);
-	return !counting.full;
+	for (uint32_t b = 0; b < matcher->blocked_count; b++)
+		seam__loaded_block(loaded, matcher->blocked[b].begin, matcher->blocked[b].end);
 }
 
 static void note_streams(struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
@@ -162,8 +146,9 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_loaded_
 	uint32_t index = 0;
 	while (index < SEAM_OWNERS && matcher->owners[index] != NULL)
 		index++;
-	if (index == SEAM_OWNERS || !block_loaded(matcher, loaded))
+	if (index == SEAM_OWNERS)
 		return SEAM_OOM_META;
+	block_loaded(matcher, loaded);
 	/* What may fail comes first: switching to the loaded plan takes all that is live. */
 	struct seam_loaded_plan *before = matcher->now;
 	if (matcher->successor != NULL && before != matcher->replaced)

@@ -3,8 +3,6 @@
 
 #include "check.h"
 
-#define SHORT_WINDOW 512u /* positions; longer ones are looked at by address */
-
 bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block, enum seam_planned_state state)
 {
 	struct seam_overdue_block *overdue_block = seam__slab_get(&matcher->overdue_slab);
@@ -70,31 +68,13 @@ static bool is_live(void *user, uint32_t number)
 	return loaded->instances[number].state != SEAM_PLANNED_FREE;
 }
 
-/* Whether something live that the current loaded plan began in positions (end, frontier) lies in the instance's place.
- */
-static bool later_overlaps(
-	const struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block, uint64_t end)
+/* Whether something live of the current loaded plan, no overdue block, lies in the instance's place: it is there at the
+ * frontier. */
+static bool live_overlaps(const struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block)
 {
-	const uint64_t from = plan_block->offset, to = plan_block->offset + plan_block->bytes;
-	if (loaded->frontier.at - end > SHORT_WINDOW)
-		return seam__loaded_overlapping(loaded, from, to, is_live, (void *)(uintptr_t)loaded);
-	uint32_t position = (uint32_t)(end % loaded->positions);
-	uint32_t copy = (uint32_t)(end / loaded->positions % loaded->copies);
-	for (uint64_t at = end; at < loaded->frontier.at; at++) {
-		const uint32_t action = loaded->actions[position];
-		if ((action & 1) == 0) {
-			const struct seam_plan_block *other =
-				&loaded->instances[seam__loaded_number(loaded, action >> 1, copy)];
-			if (other->state != SEAM_PLANNED_FREE && other->offset < to &&
-				from < other->offset + other->bytes)
-				return true;
-		}
-		if (++position == loaded->positions) {
-			position = 0;
-			copy = copy + 1 == loaded->copies ? 0 : copy + 1;
-		}
-	}
-	return false;
+	const uint64_t times = seam__frontier_times(loaded, 0);
+	return seam__loaded_overlapping(loaded, plan_block->offset, plan_block->offset + plan_block->bytes, &times,
+		is_live, (void *)(uintptr_t)loaded);
 }
 
 /* Whoever serves it instead is told how long it will live. It may be asked for once more. */
@@ -125,7 +105,7 @@ enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct se
 		seam__off_plan_overlaps(matcher, plan_block->offset, plan_block->offset + plan_block->bytes))
 		return missed(matcher, occurrence, plan_block, requested_bytes, SEAM_MISS_late);
 	const bool passed = end < loaded->frontier.at;
-	if (passed && later_overlaps(loaded, plan_block, end))
+	if (passed && live_overlaps(loaded, plan_block))
 		return missed(matcher, occurrence, plan_block, requested_bytes, SEAM_MISS_late);
 	if (plan_block->blocked != 0) {
 		*ret_block = plan_block;

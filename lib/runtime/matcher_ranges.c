@@ -7,36 +7,6 @@
 #include "check.h"
 #include "meta.h"
 
-static bool is_full(void *user, uint32_t number)
-{
-	const struct seam_loaded_plan *loaded = user;
-	return loaded->instances[number].blocked == UINT16_MAX;
-}
-
-static bool raise(void *user, uint32_t number)
-{
-	const struct seam_loaded_plan *loaded = user;
-	loaded->instances[number].blocked++;
-	return false;
-}
-
-static bool fall(void *user, uint32_t number)
-{
-	const struct seam_loaded_plan *loaded = user;
-	SEAM_ASSERT(loaded->instances[number].blocked != 0);
-	loaded->instances[number].blocked--;
-	return false;
-}
-
-static bool visit_all(
-	const struct seam_matcher *matcher, uint64_t begin, uint64_t end, bool (*visit)(void *user, uint32_t number))
-{
-	for (uint32_t i = 0; i < matcher->loaded_count; i++)
-		if (seam__loaded_overlapping(matcher->loaded_plans[i], begin, end, visit, matcher->loaded_plans[i]))
-			return true;
-	return false;
-}
-
 static bool grow_blocked(struct seam_matcher *matcher)
 {
 	if (matcher->blocked_count < matcher->blocked_capacity)
@@ -68,15 +38,16 @@ uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t a
 enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
 	SEAM_ASSERT(begin < end);
-	if (!grow_blocked(matcher) || visit_all(matcher, begin, end, is_full))
-		return SEAM_OOM_META;
+	if (matcher->blocked_count == UINT16_MAX || !grow_blocked(matcher))
+		return SEAM_OOM_META; /* more could lie over one instance than that counts */
 	const uint32_t at = seam__matcher_blocked_at(matcher, begin);
 	SEAM_ASSERT(at == matcher->blocked_count || end <= matcher->blocked[at].begin);
 	memmove(&matcher->blocked[at + 1], &matcher->blocked[at],
 		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
 	matcher->blocked[at] = (struct seam_blocked){begin, end};
 	matcher->blocked_count++;
-	(void)visit_all(matcher, begin, end, raise);
+	for (uint32_t i = 0; i < matcher->loaded_count; i++)
+		seam__loaded_block(matcher->loaded_plans[i], begin, end);
 	return SEAM_OK;
 }
 
@@ -87,7 +58,8 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 	for (; behind < matcher->blocked_count && matcher->blocked[behind].begin < end; behind++) {
 		const struct seam_blocked *blocked = &matcher->blocked[behind];
 		SEAM_ASSERT(begin <= blocked->begin && blocked->end <= end);
-		(void)visit_all(matcher, blocked->begin, blocked->end, fall);
+		for (uint32_t i = 0; i < matcher->loaded_count; i++)
+			seam__loaded_unblock(matcher->loaded_plans[i], blocked->begin, blocked->end);
 	}
 	if (behind == first)
 		return; /* an array of nothing may have no address */
@@ -109,6 +81,7 @@ struct search {
 	const struct seam_loaded_plan *loaded;
 	const struct seam_plan_block *missing; /* see seam_matcher */
 	struct seam_plan_block *found;
+	uint64_t times;   /* parts of the circle that matter still */
 	uint64_t soonest; /* positions until an instance is due */
 	bool lives;       /* one is there */
 };
@@ -132,8 +105,10 @@ struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint6
 	if (off_plan < matcher->off_plan.count && matcher->off_plan.entries[off_plan].begin <= offset)
 		return &matcher->off_plan.entries[off_plan].block->plan_block;
 	struct search search = {.loaded = matcher->now};
-	if (matcher->now != NULL)
-		(void)seam__loaded_overlapping(matcher->now, offset, offset + 1, find_live, &search);
+	if (matcher->now != NULL) {
+		search.times = seam__frontier_times(matcher->now, 0);
+		(void)seam__loaded_overlapping(matcher->now, offset, offset + 1, &search.times, find_live, &search);
+	}
 	return search.found;
 }
 
@@ -147,18 +122,22 @@ static bool measure_due(void *user, uint32_t number)
 		search->lives = true;
 		return true;
 	}
-	if (search->missing != &loaded->instances[number])
-		search->soonest = seam__bits_min(search->soonest, seam__loaded_due_in(loaded, number));
+	const uint64_t due = seam__loaded_due_in(loaded, number);
+	if (due < search->soonest && search->missing != &loaded->instances[number]) {
+		search->soonest = due;
+		search->times = seam__frontier_times(loaded, due);
+	}
 	return false;
 }
 
 uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	struct search search = {.loaded = matcher->now, .missing = matcher->missing, .soonest = UINT64_MAX};
+	struct search search = {
+		.loaded = matcher->now, .missing = matcher->missing, .times = UINT64_MAX, .soonest = UINT64_MAX};
 	if (matcher->off_plan_count != 0 && seam__off_plan_overlaps(matcher, begin, end))
 		return 0;
 	if (matcher->now != NULL)
-		(void)seam__loaded_overlapping(matcher->now, begin, end, measure_due, &search);
+		(void)seam__loaded_overlapping(matcher->now, begin, end, &search.times, measure_due, &search);
 	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
 

@@ -113,7 +113,35 @@ static bool add_number(void *user, uint32_t number)
 	return false;
 }
 
-Test(loaded, instances_are_found_by_address)
+/* Whether the instance is due or live in one of the 64 parts of the circle. */
+static bool is_in_part(const struct seam_loaded_plan *loaded, uint32_t number, uint32_t part)
+{
+	const struct seam_lifetime *lifetime = &loaded->lifetimes[number / loaded->copies];
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+	for (uint64_t at = lifetime->begin; at <= lifetime->end; at++)
+		if ((number % loaded->copies * loaded->positions + at) % circle / ((circle + 63) / 64) == part)
+			return true;
+	return false;
+}
+
+/* part: UINT32_MAX: any. */
+static void look_for(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end, uint32_t part)
+{
+	bool seen[1024] = {false};
+	const uint64_t times = UINT64_C(1) << part % 64;
+	(void)seam__loaded_overlapping(loaded, begin, end, part == UINT32_MAX ? NULL : &times, add_number, seen);
+	cr_assert_lt(loaded->slots * loaded->copies, 1024);
+	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
+		const struct seam_plan_block *p = &loaded->instances[n];
+		const bool overlaps =
+			p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end && begin < p->offset + p->bytes;
+		cr_assert(overlaps || !seen[n], "instance %u", n);
+		cr_assert(
+			seen[n] || !overlaps || (part != UINT32_MAX && !is_in_part(loaded, n, part)), "instance %u", n);
+	}
+}
+
+Test(loaded, instances_are_found_by_address_and_time)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct match_program program = random_program(seed);
@@ -121,17 +149,10 @@ Test(loaded, instances_are_found_by_address)
 		uint64_t state = seed;
 		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
 		for (uint32_t turn = 0; turn < 50; turn++) {
-			bool seen[1024] = {false};
 			const uint64_t begin = random_below(&state, loaded->bytes + 100),
 				       end = begin + 1 + random_below(&state, 1 << 20);
-			(void)seam__loaded_overlapping(loaded, begin, end, add_number, seen);
-			cr_assert_lt(loaded->slots * loaded->copies, 1024);
-			for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
-				const struct seam_plan_block *p = &loaded->instances[n];
-				const bool overlaps = p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end &&
-					begin < p->offset + p->bytes;
-				cr_assert_eq(seen[n], overlaps, "seed %llu: instance %u", (unsigned long long)seed, n);
-			}
+			look_for(loaded, begin, end, UINT32_MAX);
+			look_for(loaded, begin, end, (uint32_t)random_below(&state, 64));
 		}
 		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
