@@ -2,9 +2,9 @@
  *
  * It comes into use as one that was learnt does: its arena is made, it is open, and it starts when the program does
  * what the plan is of (lib/runtime/suspend.c). But it is given before the program has done anything, and does not say
- * where what stays lies. So it waits until all that stays has been there for a period, and few bytes are live: its arena
- * gets chunks that are free then. Where it says what the program asks for first, and nothing is live, or where nothing
- * stays, there is nothing to wait for: it starts at once (planned_prologue.c).
+ * where what stays lies. So it waits until all that stays has been there for a period, and few bytes are live: its
+ * arena gets chunks that are free then. Where it says what the program asks for first, and nothing is live, or where
+ * nothing stays, there is nothing to wait for: it starts at once (planned_prologue.c).
  *
  * It never takes more than the pool would have without it: by its own account when it is given, by what the pool has
  * had when its arena is made.
@@ -99,8 +99,8 @@ static void let_wait(struct seam_learner *learner, struct seam_loaded_plan *load
 		.loaded = loaded,
 		.above_bytes = resident_bytes -
 			seam__bits_min(resident_bytes, seam__loaded_bytes(loaded) / SEAM_MISSING_SHARE),
-		.below_bytes = resident_bytes + range.least_bytes +
-			(range.most_bytes - range.least_bytes) / SEAM_REST_SHARE,
+		.below_bytes =
+			resident_bytes + range.least_bytes + (range.most_bytes - range.least_bytes) / SEAM_REST_SHARE,
 	};
 	put_off(runtime, seam__loaded_slots(loaded));
 }
@@ -167,7 +167,8 @@ void seam__learner_place(struct seam_learner *learner)
 	if (!seam__mutex_try_lock(&learner->work))
 		return;
 	seam__learner_stop(learner);
-	const bool is_placed = runtime->given.loaded == NULL || place(learner) == SEAM_OK; /* another thread was first */
+	const bool is_placed =
+		runtime->given.loaded == NULL || place(learner) == SEAM_OK; /* another thread was first */
 	if (!is_placed && runtime->given.loaded != NULL)
 		put_off(runtime, seam__loaded_slots(runtime->given.loaded));
 	seam__learner_go(learner);
