@@ -106,34 +106,60 @@ static void raw_free(int flags, void *pointer, size_t size_bytes)
 #endif
 
 /* Where internal checks are made a block's size stands in front of it, so that a free that gives another size is
- * noticed: the account would be wrong for good, and jemalloc's state with it. */
+ * noticed: the account would be wrong for good, and jemalloc's state with it. Behind it stand bytes that mean nothing:
+ * who writes there is noticed at the free, and who reads there is led astray. */
 #if SEAM_CHECKS >= 1
-#define NOTE_BYTES 16u /* keeps blocks aligned for any object */
+#define NOTE_BYTES 16u  /* keeps blocks aligned for any object */
+#define GUARD_BYTES 64u /* most of an element of any array */
 #else
 #define NOTE_BYTES 0u
+#define GUARD_BYTES 0u
 #endif
+
+/* Another one for nearly each address. */
+static unsigned char guard_at(const unsigned char *at)
+{
+	return (unsigned char)((uintptr_t)at * UINT64_C(0x9E3779B97F4A7C15) >> 56 | 1);
+}
+
+static void fill_guard(unsigned char *guard, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		guard[i] = guard_at(&guard[i]);
+}
+
+static bool is_guard_whole(const unsigned char *guard, size_t bytes)
+{
+	size_t i = 0;
+	while (i < bytes && guard[i] == guard_at(&guard[i]))
+		i++;
+	return i == bytes;
+}
 
 static void *block_alloc(int flags, size_t size_bytes)
 {
 	size_t noted_bytes;
-	if (__builtin_add_overflow(size_bytes, NOTE_BYTES, &noted_bytes))
+	if (__builtin_add_overflow(size_bytes, NOTE_BYTES + GUARD_BYTES, &noted_bytes))
 		return NULL;
 	unsigned char *note = raw_alloc(flags, noted_bytes);
 	if (note == NULL)
 		return NULL;
+	unsigned char *block = note + NOTE_BYTES;
 	if (NOTE_BYTES != 0)
 		memcpy(note, &size_bytes, sizeof size_bytes);
-	return note + NOTE_BYTES;
+	fill_guard(block + size_bytes, GUARD_BYTES);
+	return block;
 }
 
 static void block_free(int flags, void *pointer, size_t size_bytes)
 {
-	unsigned char *note = (unsigned char *)pointer - NOTE_BYTES;
+	unsigned char *block = pointer, *note = block - NOTE_BYTES;
 	size_t noted_bytes = size_bytes;
 	if (NOTE_BYTES != 0)
 		memcpy(&noted_bytes, note, sizeof noted_bytes);
 	SEAM_ASSERT(noted_bytes == size_bytes);
-	raw_free(flags, note, size_bytes + NOTE_BYTES);
+	SEAM_ASSERT(is_guard_whole(block + size_bytes, GUARD_BYTES));
+	raw_free(flags, note, size_bytes + NOTE_BYTES + GUARD_BYTES);
 }
 
 static struct seam_meta process_meta;

@@ -148,6 +148,14 @@ Test(meta, a_free_that_gives_another_size_aborts, .signal = SIGABRT)
 	seam__check_set_hook(NULL);
 	seam__meta_free(meta, block, 101);
 }
+
+Test(meta, a_write_behind_a_block_aborts_at_its_free, .signal = SIGABRT)
+{
+	unsigned char *block = seam__meta_alloc(meta, 100);
+	seam__check_set_hook(NULL);
+	block[100]++;
+	seam__meta_free(meta, block, 100);
+}
 #endif
 
 Test(meta, destroying_null_is_nothing)
