@@ -4,6 +4,7 @@
 
 #include "bits.h"
 #include "emu_state.h"
+#include "learner_impl.h"
 #include "model.h"
 #include "planned.h"
 
@@ -273,6 +274,8 @@ static void check_pages(struct model *model, const struct model_block *block)
 void model_check_all(struct model *model)
 {
 	const char *broken = seam__pool_check(model->pool);
+	if (broken == NULL && model->pool->learner != NULL)
+		broken = seam__learner_check(model->pool->learner);
 	if (broken != NULL)
 		model_fail(model, "%s", broken);
 	broken = seam__emu_check(model->driver);
