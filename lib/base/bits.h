@@ -52,6 +52,12 @@ static inline bool seam__bits_try_align_up(uint64_t value, uint64_t alignment, u
 	return true;
 }
 
+/* For qsort() and trees. */
+static inline int seam__bits_compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static inline uint64_t seam__bits_distance(uint64_t a, uint64_t b)
 {
 	return a < b ? b - a : a - b;

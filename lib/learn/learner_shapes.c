@@ -123,7 +123,7 @@ bool seam__learner_choose(struct seam_learner *learner)
 static int compare_crossings(const void *left, const void *right)
 {
 	const struct seam_crossing *a = left, *b = right;
-	return a->at < b->at ? -1 : a->at > b->at;
+	return seam__bits_compare(a->at, b->at);
 }
 
 static enum seam_rc crossings_init(struct seam_crossings *crossings, size_t capacity)
@@ -221,7 +221,7 @@ static bool are_alike(const struct seam_crossings *there, const struct seam_cros
 {
 	if (there->count != wanted->count)
 		return false;
-	for (size_t i = 0; i < there->count; i++) {
+	for (size_t i = there->count; i-- > 0;) {
 		if (there->items[i].stream != wanted->items[i].stream)
 			return false;
 	}
@@ -245,14 +245,13 @@ static void match(const struct seam_loaded_plan *loaded, struct seam_crossings *
 		}
 		for (size_t t = from; t < there->count; t++) {
 			struct seam_crossing *have = &there->items[t];
+			from += have->used && t == from;
 			if (have->used || have->bytes != want->bytes || have->stream != want->stream)
 				continue;
 			have->used = true;
 			pin(loaded, have->slot, want->at, taken, pins);
 			break;
 		}
-		while (from < there->count && there->items[from].used)
-			from++;
 	}
 }
 

@@ -19,19 +19,17 @@ struct owned {
 static int compare_owned(const void *left, const void *right)
 {
 	const struct owned *a = left, *b = right;
-	if (a->stream != b->stream)
-		return a->stream < b->stream ? -1 : 1;
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
-	return (a->slot > b->slot) - (a->slot < b->slot);
+	int order = seam__bits_compare(a->stream, b->stream);
+	if (order == 0)
+		order = seam__bits_compare(a->thread, b->thread);
+	return order != 0 ? order : seam__bits_compare(a->slot, b->slot);
 }
 
 static int compare_runs(const void *left, const void *right)
 {
 	const struct seam_run *a = left, *b = right;
-	if (a->hash != b->hash)
-		return a->hash < b->hash ? -1 : 1;
-	return (a->last > b->last) - (a->last < b->last);
+	const int order = seam__bits_compare(a->hash, b->hash);
+	return order != 0 ? order : seam__bits_compare(a->last, b->last);
 }
 
 static bool same_cursor(const struct owned *a, const struct owned *b)
@@ -72,7 +70,7 @@ static uint32_t hash_run(const struct seam_history *history)
 struct seam_agreement seam__cursor_agrees(
 	const struct seam_cursor *cursor, uint32_t expected, const struct seam_history *history)
 {
-	const uint32_t most = history->heard < SEAM_HEARD ? (uint32_t)history->heard : SEAM_HEARD;
+	const uint32_t most = (uint32_t)seam__bits_min(history->heard, SEAM_HEARD);
 	struct seam_agreement agreement = {0, 0};
 	for (; agreement.length < most; agreement.length++) {
 		const uint64_t bytes = cursor->first[expected].bytes;
@@ -114,16 +112,14 @@ struct seam_guess seam__cursor_guess(
 							 : SEAM_HEARD;
 	uint32_t equals = 0, nearest = 0;
 	const uint32_t middle = find_run(cursor, hash, near);
-	for (uint32_t r = middle < SEAM_HITS ? 0 : middle - SEAM_HITS; r < cursor->count && r < middle + SEAM_HITS;
-		r++) {
+	const uint32_t behind = (uint32_t)seam__bits_min(middle + SEAM_HITS, cursor->count);
+	for (uint32_t r = middle - (uint32_t)seam__bits_min(middle, SEAM_HITS); r < behind; r++) {
 		if (cursor->runs[r].hash != hash)
 			continue;
 		const uint32_t expected = cursor->runs[r].last;
 		const uint32_t length = seam__cursor_agrees(cursor, expected, history).length;
-		const uint32_t off_plan_count = expected > near ? expected - near : near - expected;
-		const uint32_t distance = off_plan_count < cursor->count - off_plan_count
-			? off_plan_count
-			: cursor->count - off_plan_count;
+		const uint32_t apart = (uint32_t)seam__bits_distance(expected, near);
+		const uint32_t distance = (uint32_t)seam__bits_min(apart, cursor->count - apart);
 		if (length < SEAM_RUN || length < best.length)
 			continue;
 		equals = length > best.length ? 1 : equals + 1;
@@ -247,6 +243,6 @@ bool seam__loaded_resembles(const struct seam_loaded_plan *a, const struct seam_
 			return false;
 		shared += shared_runs(&a->cursors[l], &b->cursors[l]);
 	}
-	const uint32_t most = a->slots > b->slots ? a->slots : b->slots;
+	const uint64_t most = seam__bits_max(a->slots, b->slots);
 	return shared >= most - most / RESEMBLING_SHARE;
 }

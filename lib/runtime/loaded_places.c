@@ -3,7 +3,6 @@
 #include "loaded_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "bits.h"
 #include "check.h"
@@ -12,9 +11,8 @@
 static int compare_by_address(const void *left, const void *right)
 {
 	const struct seam_by_address *a = left, *b = right;
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
+	const int order = seam__bits_compare(a->begin, b->begin);
+	return order != 0 ? order : seam__bits_compare(a->number, b->number);
 }
 
 /* The middle of [low, high) holds how far the stretch reaches, and when any of it is there. Returns the middle; NULL:
@@ -52,7 +50,7 @@ static bool visit_stretch(const struct visit *v, uint32_t low, uint32_t high)
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 		const struct seam_by_address *by_address = &v->loaded->by_address_entries[middle];
-		if (by_address->reach <= v->begin || (by_address->times & *v->times) == 0)
+		if (!seam__stretch_meets(by_address, v->begin, *v->times))
 			return false;
 		if (low < middle && visit_stretch(v, low, middle))
 			return true;
@@ -99,14 +97,16 @@ void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint6
 	(void)seam__loaded_overlapping(loaded, begin, end, NULL, fall, loaded);
 }
 
-/* Where a stretch has a last user, so have all that contain it. */
 void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block)
 {
-	const uint32_t at = loaded->placed_at[plan_block->number];
-	for (uint32_t low = 0, high = loaded->placed; !loaded->has_last[at];) {
+	for (uint32_t low = 0, high = loaded->placed; low < high;) {
 		const uint32_t middle = low + (high - low) / 2;
-		loaded->has_last[middle] = true;
-		if (middle < at)
+		struct seam_by_address *by_address = &loaded->by_address_entries[middle];
+		by_address->has_last = true;
+		if (by_address->number == plan_block->number)
+			return;
+		if (by_address->begin < plan_block->offset ||
+			(by_address->begin == plan_block->offset && by_address->number < plan_block->number))
 			low = middle + 1;
 		else
 			high = middle;
@@ -115,7 +115,8 @@ void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_p
 
 void seam__loaded_note_all(struct seam_loaded_plan *loaded)
 {
-	memset(loaded->has_last, 1, loaded->placed * sizeof(*loaded->has_last));
+	for (uint32_t i = 0; i < loaded->placed; i++)
+		loaded->by_address_entries[i].has_last = true;
 }
 
 struct last {
@@ -126,51 +127,46 @@ struct last {
 	void *user;
 };
 
-/* True: the instance still has a last user, or will have one. */
+/* True: the instance is free and still has a last user. */
 static bool see_last(const struct last *last, const struct seam_by_address *by_address)
 {
 	struct seam_plan_block *plan_block = &last->loaded->instances[by_address->number];
-	if (plan_block->state != SEAM_PLANNED_FREE)
+	if (plan_block->state != SEAM_PLANNED_FREE || plan_block->stream == NULL)
+		return false;
+	if (by_address->begin >= last->end || by_address->end <= last->begin)
 		return true;
-	if (plan_block->stream == NULL || by_address->begin >= last->end || by_address->end <= last->begin)
-		return plan_block->stream != NULL;
 	if (last->each(last->user, plan_block))
 		plan_block->stream = NULL;
 	return plan_block->stream != NULL;
 }
 
-static bool see_lasts(const struct last *last, uint32_t low, uint32_t high);
-
 /* True: the stretch still has such instances. */
-static inline bool see_stretch(const struct last *last, uint32_t low, uint32_t high)
-{
-	const uint32_t middle = low + (high - low) / 2;
-	return low < high && last->loaded->has_last[middle] &&
-		(last->loaded->by_address_entries[middle].reach <= last->begin || see_lasts(last, low, high));
-}
-
-/* The same of one that has, and that reaches behind the beginning. */
 static bool see_lasts(const struct last *last, uint32_t low, uint32_t high)
 {
+	if (low == high)
+		return false;
 	const uint32_t middle = low + (high - low) / 2;
-	const struct seam_by_address *by_address = &last->loaded->by_address_entries[middle];
-	const bool below = see_stretch(last, low, middle);
+	struct seam_by_address *by_address = &last->loaded->by_address_entries[middle];
+	if (!by_address->has_last || !seam__stretch_meets(by_address, last->begin, UINT64_MAX))
+		return by_address->has_last;
+	const bool below = see_lasts(last, low, middle);
 	const bool here = see_last(last, by_address);
 	const uint32_t behind = middle + 1 + (high - middle - 1) / 2;
-	const bool above = by_address->begin < last->end ? see_stretch(last, middle + 1, high)
-							 : behind < high && last->loaded->has_last[behind];
-	last->loaded->has_last[middle] = below || here || above;
-	return below || here || above;
+	const bool above = by_address->begin < last->end
+		? see_lasts(last, middle + 1, high)
+		: behind < high && last->loaded->by_address_entries[behind].has_last;
+	by_address->has_last = below || here || above;
+	return by_address->has_last;
 }
 
 void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	bool (*each)(void *user, const struct seam_plan_block *last), void *user)
 {
 	const struct last last = {loaded, begin, end, each, user};
-	(void)see_stretch(&last, 0, loaded->placed);
+	(void)see_lasts(&last, 0, loaded->placed);
 }
 
-static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of, uint32_t *placed_at)
+static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of)
 {
 	for (uint32_t p = 0; p <= loaded->address_mask; p++)
 		loaded->places[p] = (struct seam_address_slot){UINT32_MAX, UINT32_MAX};
@@ -182,7 +178,6 @@ static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_
 			at = (at + 1) & loaded->address_mask;
 		loaded->places[at].key = key;
 		address_slot_of[by_address->number] = at;
-		placed_at[by_address->number] = i;
 	}
 }
 
@@ -196,9 +191,8 @@ struct edge {
 static int compare_edges(const void *left, const void *right)
 {
 	const struct edge *a = left, *b = right;
-	if (a->at != b->at)
-		return a->at < b->at ? -1 : 1;
-	return (int)a->begins - (int)b->begins;
+	const int order = seam__bits_compare(a->at, b->at);
+	return order != 0 ? order : seam__bits_compare(a->begins, b->begins);
 }
 
 static void mark_mixed(const struct seam_plan *plan, struct seam_loaded_plan *loaded, struct edge *edges,
@@ -299,16 +293,12 @@ enum seam_rc seam__loaded_index_places(
 		capacity *= 2;
 	loaded->address_mask = capacity - 1;
 	uint32_t *address_slot_of = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*address_slot_of));
-	uint32_t *placed_at = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*placed_at));
 	loaded->address_slot_of = address_slot_of;
-	loaded->placed_at = placed_at;
-	loaded->has_last = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*loaded->has_last));
 	loaded->places = seam__meta_array(meta, capacity, sizeof(*loaded->places));
 	loaded->crosses = seam__meta_array(meta, loaded->slots, sizeof(*loaded->crosses));
 	loaded->waited = seam__meta_array(meta, loaded->slots, sizeof(*loaded->waited));
-	if (address_slot_of == NULL || placed_at == NULL || loaded->has_last == NULL || loaded->places == NULL ||
-		loaded->crosses == NULL || loaded->waited == NULL)
+	if (address_slot_of == NULL || loaded->places == NULL || loaded->crosses == NULL || loaded->waited == NULL)
 		return SEAM_OOM_META;
-	fill_places(loaded, address_slot_of, placed_at);
+	fill_places(loaded, address_slot_of);
 	return find_crossings(meta, plan, loaded);
 }

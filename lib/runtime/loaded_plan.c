@@ -98,8 +98,6 @@ void seam__loaded_retire(struct seam_meta *meta, struct seam_loaded_plan *loaded
 	FREE_ARRAY(expectations, loaded->slots);
 	FREE_ARRAY(runs, loaded->slots);
 	FREE_ARRAY(by_address_entries, instances);
-	FREE_ARRAY(placed_at, instances);
-	FREE_ARRAY(has_last, instances);
 	FREE_ARRAY(crosses, loaded->slots);
 	FREE_ARRAY(waited, loaded->slots);
 	FREE_ARRAY(groups, loaded->group_count);
@@ -159,6 +157,36 @@ static const char *check_cursors(const struct seam_loaded_plan *loaded)
 	return expectations == loaded->slots ? NULL : "C1";
 }
 
+static const char *check_marks(const struct seam_loaded_plan *loaded)
+{
+	const struct seam_marks *marks = &loaded->marks;
+	if (marks->count > (marks->all ? 1 : SEAM_MARKS))
+		return "C5";
+	for (uint32_t i = 0; i < marks->count; i++)
+		for (uint32_t k = 0; k <= i; k++)
+			if (marks->at[i] >= loaded->positions || (k < i && marks->at[k] == marks->at[i]))
+				return "C5";
+	return NULL;
+}
+
+static const char *check_live(const struct seam_loaded_plan *loaded)
+{
+	uint32_t live = 0;
+	for (uint32_t i = 0; i < loaded->slots; i++)
+		live += loaded->lifetimes[i].end / loaded->positions;
+	if (loaded->live_at[0] != live)
+		return "C4";
+	for (uint32_t p = 0; p < loaded->positions; p++) {
+		const uint32_t before = loaded->live_at[p], least = loaded->live_at[loaded->least_at],
+			       after = loaded->live_at[p + 1 == loaded->positions ? 0 : p + 1];
+		if ((loaded->actions[p] & 1) != 0 ? before != after + 1 : after != before + 1)
+			return "C4";
+		if (before < least || (before == least && p < loaded->least_at))
+			return "C4";
+	}
+	return NULL;
+}
+
 const char *seam__loaded_check(const struct seam_loaded_plan *loaded)
 {
 	for (uint32_t i = 0; i < loaded->slots; i++) {
@@ -169,12 +197,6 @@ const char *seam__loaded_check(const struct seam_loaded_plan *loaded)
 			return "C1";
 		if (s->lag != s->end / loaded->positions % loaded->copies)
 			return "C1";
-	}
-	for (uint32_t p = 0; p < loaded->positions; p++) {
-		const uint32_t before = loaded->live_at[p],
-			       after = loaded->live_at[p + 1 == loaded->positions ? 0 : p + 1];
-		if ((loaded->actions[p] & 1) != 0 ? before != after + 1 : after != before + 1)
-			return "C4";
 	}
 	for (uint32_t i = 0; i < loaded->placed; i++) {
 		const struct seam_by_address *by_address = &loaded->by_address_entries[i];
@@ -193,5 +215,8 @@ const char *seam__loaded_check(const struct seam_loaded_plan *loaded)
 		if (place->number != UINT32_MAX && loaded->instances[place->number].offset != plan_block->offset)
 			return "C3";
 	}
-	return check_cursors(loaded);
+	const char *broken = check_live(loaded);
+	if (broken == NULL)
+		broken = check_marks(loaded);
+	return broken != NULL ? broken : check_cursors(loaded);
 }

@@ -12,7 +12,9 @@
  *       cursors together have all slots
  *   C2  a cursor is at one of its expected slots; its base is a repetition of the frontier's period
  *   C3  instances stand by address, their reach is right; an address slot's live instance is of its offset
- *   C4  what is live at a position follows from what is at the one before
+ *   C4  what is live at a position follows from what is at the one before, and at the first one from what lives on from
+ *       earlier repetitions; least_at is the first position with the least
+ *   C5  marks are positions, each noted once; one at most where there are no others
  */
 #ifndef SEAM_LOADED_PLAN_H
 #define SEAM_LOADED_PLAN_H
@@ -35,6 +37,7 @@ struct seam_by_address {
 	uint64_t at;     /* position around the circle of copies */
 	uint32_t length; /* positions */
 	uint32_t number;
+	bool has_last; /* of the same stretch: an instance may be free and have a last user */
 };
 
 /* A slot as its cursor expects it. */
@@ -158,8 +161,6 @@ struct seam_loaded_plan {
 	uint64_t sizes[SEAM_SIZE_WORDS];            /* a bit for each size on a stream that it has (seam__loaded_has) */
 	struct seam_by_address *by_address_entries; /* of instances with a place, by offset, number */
 	uint32_t placed;                            /* of them */
-	const uint32_t *placed_at;                  /* per instance with a place: its number among them */
-	bool *has_last;   /* per stretch of them: an instance may have a last user, or get one when it is freed */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
 	uint8_t *waited;  /* per slot: 1: other streams use it, and its end is waited for. All that overlap it cross */
 	bool is_used;     /* there is one */
@@ -236,6 +237,13 @@ void seam__loaded_note_all(struct seam_loaded_plan *loaded);
  * O(log instances + such instances). */
 void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	bool (*each)(void *user, const struct seam_plan_block *last), void *user);
+
+/* Whether any of the stretch of which this is the middle may reach beyond `at`, and is there in those parts of the
+ * circle of copies. */
+static inline bool seam__stretch_meets(const struct seam_by_address *middle, uint64_t at, uint64_t times)
+{
+	return middle->reach > at && (middle->times & times) != 0;
+}
 
 /* Offsets are often multiples of large powers of two, hence the upper half. */
 static inline uint32_t seam__address_hash(uint32_t key)

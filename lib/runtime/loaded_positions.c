@@ -15,12 +15,10 @@ struct happening {
 static int compare_happenings(const void *left, const void *right)
 {
 	const struct happening *a = left, *b = right;
-	if (a->position != b->position)
-		return a->position < b->position ? -1 : 1;
-	const uint32_t free_a = a->action & 1, free_b = b->action & 1;
-	if (free_a != free_b)
-		return free_a > free_b ? -1 : 1;
-	return (a->action > b->action) - (a->action < b->action);
+	int order = seam__bits_compare(a->position, b->position);
+	if (order == 0)
+		order = seam__bits_compare(b->action & 1, a->action & 1);
+	return order != 0 ? order : seam__bits_compare(a->action, b->action);
 }
 
 /* How many happenings lie before the plan's position: frees at it count, allocations at it do not. */

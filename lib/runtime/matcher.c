@@ -235,7 +235,7 @@ void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher)
 {
 	const struct seam_loaded_plan *loaded = matcher->now;
-	return loaded != NULL && matcher->reach > loaded->frontier.at ? matcher->reach - loaded->frontier.at : 0;
+	return loaded != NULL ? seam__bits_max(matcher->reach, loaded->frontier.at) - loaded->frontier.at : 0;
 }
 
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts)

@@ -64,7 +64,7 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 		return false;
 	const uint32_t middle = low + (high - low) / 2;
 	const struct seam_by_address *by_address = &search->matcher->now->by_address_entries[middle];
-	if ((by_address->times & search->times) == 0 || by_address->reach <= search->at)
+	if (!seam__stretch_meets(by_address, search->at, search->times))
 		return false;
 	search->steps--;
 	if (look_in(search, low, middle))

@@ -1,9 +1,11 @@
 /* overdue.c: blocks of the arena that no plan speaks for now, by address. */
 #include "overdue.h"
 
+#include "bits.h"
+
 static int compare_overdue(const struct seam_overdue_block *a, const struct seam_overdue_block *b)
 {
-	return (a->begin > b->begin) - (a->begin < b->begin);
+	return seam__bits_compare(a->begin, b->begin);
 }
 
 SEAM_TREE_GENERATE(seam_overdue_tree, seam_overdue_block, link, compare_overdue)

@@ -91,7 +91,7 @@ void seam__matcher_beside(struct seam_matcher *matcher, int more)
 
 static void add_debt(uint32_t *debt, uint32_t bits)
 {
-	*debt = *debt + bits > SEAM_DEBT_MOST ? SEAM_DEBT_MOST : *debt + bits;
+	*debt = (uint32_t)seam__bits_min(*debt + bits, SEAM_DEBT_MOST);
 }
 
 /* The cursor passes over so many expected slots; the last ones are remembered. */

@@ -33,6 +33,7 @@
 #ifndef SEAM_TRACKER_H
 #define SEAM_TRACKER_H
 
+#include "bits.h"
 #include "loaded_plan.h"
 
 #define SEAM_AHEAD 16u     /* slots on the own cursor that a request may be */
@@ -135,7 +136,7 @@ static inline uint64_t seam__loaded_next(const struct seam_loaded_plan *loaded, 
 static inline uint64_t seam__loaded_near(
 	const struct seam_loaded_plan *loaded, uint32_t position, uint64_t at, uint64_t back)
 {
-	return seam__loaded_next(loaded, position, at > back ? at - back : 0);
+	return seam__loaded_next(loaded, position, seam__bits_max(at, back) - back);
 }
 
 /* No cursor of a program that does what the plan says is farther from the frontier. */
@@ -147,7 +148,7 @@ static inline uint64_t seam__loaded_around(const struct seam_loaded_plan *loaded
 /* Blocks by which a program may be off from the `live` ones that the plan has. */
 static inline uint64_t seam__live_slack(uint32_t live)
 {
-	return live / 16 < 2 ? 2 : live / 16;
+	return seam__bits_max(2, live / 16);
 }
 
 #endif

@@ -1,6 +1,8 @@
 /* tracker_score.c: candidates for an unexpected request, and what each costs; see tracker.h. */
 #include "tracker.h"
 
+#include <stdlib.h>
+
 #include "bits.h"
 
 /* Bits, all of them: chosen with match --choices (bench/match.c). */
@@ -24,6 +26,12 @@ static int bits_of(uint64_t number)
 	return number == 0 ? 0 : 64 - __builtin_clzll(number);
 }
 
+/* Bits are never negative. */
+static int at_most(int most, int bits)
+{
+	return (int)seam__bits_min((uint64_t)most, (uint64_t)bits);
+}
+
 static const struct seam_loaded_plan *now(const struct seam_scene *scene)
 {
 	return scene->plans[0];
@@ -41,15 +49,13 @@ static int live_bits(const struct seam_scene *scene, const struct seam_loaded_pl
 	const int64_t more = scene->live - plan_block;
 	if (!scene->live_known)
 		return 0;
-	const int bits = bits_of((uint64_t)(more < 0 ? -more : more) / seam__live_slack(plan->live_at[position]));
-	return bits < APART_MOST ? bits : APART_MOST;
+	return at_most(APART_MOST, bits_of((uint64_t)llabs(more) / seam__live_slack(plan->live_at[position])));
 }
 
 static int frontier_bits(const struct seam_scene *scene, uint64_t at)
 {
 	const struct seam_loaded_plan *plan = now(scene);
-	const int bits = bits_of(seam__bits_distance(at, plan->frontier.at) / seam__loaded_around(plan));
-	return bits < APART_MOST ? bits : APART_MOST;
+	return at_most(APART_MOST, bits_of(seam__bits_distance(at, plan->frontier.at) / seam__loaded_around(plan)));
 }
 
 /* Exact sizes among the last requests that agree with the slots that end at the expected slot, but for the last one. */
@@ -70,11 +76,9 @@ static void consider(const struct seam_scene *scene, struct seam_candidate *best
 	candidate.total += expected->bytes != scene->bytes && !scene->dynamic ? INEXACT : 0;
 	if (candidate.plan == plan && candidate.kind != SEAM_AT_BEGINNING)
 		candidate.total += frontier_bits(scene, candidate.at);
-	if (candidate.total - (int)scene->debt >= best->total)
-		return;
 	if (scene->debt != 0 && candidate.kind != SEAM_AT_SKIPPED) {
 		const int paid = SEAM_EXTRA * (int)agree_before(scene, candidate.cursor, expected);
-		candidate.total -= paid < (int)scene->debt ? paid : (int)scene->debt;
+		candidate.total -= at_most((int)scene->debt, paid);
 	}
 	if (candidate.total < best->total)
 		*best = candidate;
@@ -103,7 +107,7 @@ static void look_ahead(
 	uint32_t missed = cursor == scene->cursor ? cursor->missed : 0;
 	uint32_t left_out = 0;
 	int bits = 0;
-	for (uint32_t n = 0; n < most && n < cursor->count && bits - (int)scene->debt < best->total; n++) {
+	for (uint32_t n = 0; n < most && n < cursor->count; n++) {
 		const uint64_t at = base + expected->begin;
 		const bool taken = is_taken(plan, expected, at);
 		if (fits(scene, expected) && !taken)

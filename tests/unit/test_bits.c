@@ -41,3 +41,11 @@ Test(bits, overflow_is_seen_and_leaves_the_result)
 	cr_assert_eq(seam__bits_min(3, 4), 3);
 	cr_assert_eq(seam__bits_max(3, 4), 4);
 }
+
+Test(bits, compare_is_an_order)
+{
+	static const uint64_t values[] = {0, 1, 2, UINT64_MAX / 2 + 1, UINT64_MAX};
+	for (int a = 0; a < 5; a++)
+		for (int b = 0; b < 5; b++)
+			cr_expect_eq(seam__bits_compare(values[a], values[b]), a < b ? -1 : a > b);
+}
