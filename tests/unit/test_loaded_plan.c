@@ -159,6 +159,49 @@ Test(loaded, instances_are_found_by_address_and_time)
 	}
 }
 
+/* Whether the instance is due or live in the 64th part of the circle of copies, position by position. */
+static bool is_there(const struct seam_loaded_plan *loaded, const struct seam_by_address *entry, uint32_t part)
+{
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, length = (circle + 63) / 64;
+	for (uint64_t at = entry->at; at <= entry->at + entry->length; at++)
+		if (at % circle / length == part)
+			return true;
+	return false;
+}
+
+/* The middle of each stretch says of all of it how far it reaches, and when any of it is there. */
+static void check_stretch(const struct seam_loaded_plan *loaded, uint32_t low, uint32_t high)
+{
+	if (low == high)
+		return;
+	const uint32_t middle = low + (high - low) / 2;
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+	const uint64_t parts = UINT64_MAX >> (63 - (circle - 1) / ((circle + 63) / 64)); /* there may be fewer */
+	uint64_t reach = 0, times = 0;
+	for (uint32_t i = low; i < high; i++) {
+		const struct seam_by_address *entry = &loaded->by_address_entries[i];
+		reach = entry->end > reach ? entry->end : reach;
+		for (uint32_t part = 0; part < 64; part++)
+			times |= (uint64_t)is_there(loaded, entry, part) << part;
+	}
+	cr_assert_eq(loaded->by_address_entries[middle].reach, reach);
+	cr_assert_eq(loaded->by_address_entries[middle].times & parts, times);
+	check_stretch(loaded, low, middle);
+	check_stretch(loaded, middle + 1, high);
+}
+
+Test(loaded, stretches_say_how_far_they_reach_and_when)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_loaded_plan *loaded;
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
+		check_stretch(loaded, 0, loaded->placed);
+		seam__loaded_destroy(meta, loaded);
+		match_program_fini(&program);
+	}
+}
+
 /* What a naive list says of the instances that have a last user. */
 struct lasts {
 	const struct seam_loaded_plan *loaded;
@@ -173,6 +216,20 @@ static bool see_last(void *user, const struct seam_plan_block *last)
 	lasts->seen[last->number] = true;
 	lasts->has[last->number] = random_below(&lasts->state, 2) == 0;
 	return !lasts->has[last->number];
+}
+
+/* A stretch without any is not looked at again. */
+static void check_lasts(const struct seam_loaded_plan *loaded, const struct lasts *lasts, uint32_t low, uint32_t high)
+{
+	const uint32_t middle = low + (high - low) / 2;
+	bool has = false;
+	if (low == high)
+		return;
+	for (uint32_t i = low; i < high; i++)
+		has |= lasts->has[loaded->by_address_entries[i].number];
+	cr_assert_eq(loaded->by_address_entries[middle].has_last, has);
+	check_lasts(loaded, lasts, low, middle);
+	check_lasts(loaded, lasts, middle + 1, high);
 }
 
 static void ask_for_lasts(struct seam_loaded_plan *loaded, struct lasts *lasts)
@@ -210,6 +267,7 @@ Test(loaded, last_users_are_those_that_were_noted_and_not_dismissed)
 				seam__loaded_note_last(loaded, p);
 				lasts.has[n] = true;
 			}
+			check_lasts(loaded, &lasts, 0, loaded->placed);
 		}
 		for (uint32_t n = 0; n < count; n++)
 			loaded->instances[n].stream = NULL;
