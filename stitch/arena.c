@@ -146,6 +146,7 @@ static void set_chunks(struct seam_engine *engine, struct seam_arena *arena, str
 	arena->capacity = addition->capacity;
 	for (uint32_t i = first; i < arena->count; i++) {
 		arena->chunks[i].offset = arena->bytes;
+		arena->chunks[i].lacks = true;
 		arena->bytes += arena->chunks[i].bytes;
 		arena->chunks[i].chunk->kept++;
 	}

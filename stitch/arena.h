@@ -8,8 +8,8 @@
  * chunks of which another arena has leases) are its *gaps*.
  *
  * Life: survey -> begin -> prepare, again and again -> open -> collect, lend -> close -> settle until nothing is left
- * -> finish. Mapping is done in prepare, in the background, a few chunks at a time; opening takes what is free and
- * makes no driver call.
+ * -> finish. Mapping is done in prepare, in the background, a few chunks at a time; an open arena collects what is
+ * free, without a driver call.
  *
  * Streams. A leased byte carries no stamp. What was free on a stream whose work had not passed when it was leased is
  * remembered as a *join*: before such an arena's memory is used on another stream that stream must be ordered behind
@@ -134,9 +134,8 @@ SEAM_MUST_USE enum seam_rc seam__arena_extend(struct seam_engine *engine, struct
 
 /* ---- in use ---- */
 
-/* [lock] READY -> OPEN: leases what is free in its chunks. No driver call, O(extents). What was polled just before
- * needs no join. Errors: SEAM_OOM_META: READY as before. */
-SEAM_MUST_USE enum seam_rc seam__arena_open(struct seam_engine *engine, struct seam_arena *arena);
+/* [lock] READY -> OPEN: nothing is leased yet. O(1). */
+void seam__arena_open(struct seam_arena *arena);
 
 /* [lock] OPEN: leases what has become free in chunks [first, first + count), lent ones included; those that are not
  * mapped yet are left out. A chunk is lent no more once all that is not occupied by live blocks is leased. Returns the

@@ -112,28 +112,10 @@ static void note_lacks(struct seam_arena *arena, const struct seam_arena_run *ru
 	}
 }
 
-enum seam_rc seam__arena_open(struct seam_engine *engine, struct seam_arena *arena)
+void seam__arena_open(struct seam_arena *arena)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_READY);
-	struct seam_slab *slab = &engine->block_slab;
-	uint64_t before = slab->reserved_objects, nodes = 0;
-	struct seam_arena_run run;
-	for (uint32_t i = 0; seam__arena_next_run(arena, &i, arena->count, &run);)
-		nodes += nodes_for(&run);
-	enum seam_rc rc = seam__arena_reserve_joins(engine, arena);
-	if (rc == SEAM_OK)
-		rc = seam__slab_reserve(slab, nodes);
-	if (rc != SEAM_OK)
-		return rc;
-	for (uint32_t i = 0; i < arena->count; i++)
-		arena->chunks[i].lacks = true; /* those that no run has, too */
-	for (uint32_t i = 0; seam__arena_next_run(arena, &i, arena->count, &run);) {
-		(void)lease_run(engine, arena, &run);
-		note_lacks(arena, &run);
-	}
-	seam__slab_unreserve(slab, slab->reserved_objects - before);
 	arena->state = SEAM_ARENA_OPEN;
-	return SEAM_OK;
 }
 
 uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count)

@@ -133,7 +133,7 @@ static __attribute__((noinline)) enum seam_rc try_engine(struct seam_pool *pool,
 		if (fits && try_plan(pool, request, ask.stream, record, ret_ptr))
 			return SEAM_OK;
 		if (!fits)
-			seam__planned_pass(pool->runtime);
+			seam__planned_pass(pool->runtime, SEAM_MISS_request);
 	}
 	if (pool->runtime->open && fits && borrow(pool, request, &ask, record, ret_ptr))
 		return SEAM_OK;
@@ -169,10 +169,10 @@ static __attribute__((noinline, cold)) enum seam_rc refuse(struct seam_pool *poo
 	return SEAM_OOM_DEVICE;
 }
 
-/* A plan that waits may open. With `lock`, which is dropped where an arena is to be made. */
-static __attribute__((noinline, cold)) void try_open(struct seam_pool *pool)
+/* A plan that was given may get its arena. With `lock`, which is dropped meanwhile. */
+static __attribute__((noinline, cold)) void place_given(struct seam_pool *pool)
 {
-	if (!seam__planned_try_open(pool->runtime))
+	if (!seam__given_is_due(pool->runtime))
 		return;
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__learner_place(pool->learner);
@@ -188,8 +188,8 @@ static inline enum seam_rc try_alloc(struct seam_pool *pool, const struct seam_r
 	enum seam_rc rc = SEAM_OK;
 	struct seam_record record = {0};
 	seam__mutex_lock(&pool->engine.lock);
-	if (__builtin_expect(pool->runtime->waiting_loaded != NULL, 0))
-		try_open(pool); /* it may have become ready when the last free was long past */
+	if (__builtin_expect(pool->runtime->given.loaded != NULL, 0))
+		place_given(pool);
 	const bool was_asked = pool->runtime->open && request->flags == 0 && is_common(pool, request);
 	if (!was_asked || !try_plan(pool, request, NULL, &record, ret_ptr))
 		rc = try_engine(pool, request, was_asked, &record, ret_ptr);
@@ -273,8 +273,6 @@ enum seam_rc seam_free(struct seam_pool *pool, void *ptr)
 	}
 	if (freed)
 		seam__recording_block(pool, &record, SEAM_TRACE_FREE, serial, 0);
-	if (__builtin_expect(pool->runtime->waiting_loaded != NULL, 0))
-		try_open(pool);
 	seam__mutex_unlock(&pool->engine.lock);
 	seam__recording_add(pool, &record);
 	return freed ? SEAM_OK : SEAM_NOT_FOUND;

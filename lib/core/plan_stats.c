@@ -15,8 +15,8 @@ void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_s
 	const struct seam_runtime *runtime = pool->runtime;
 	const struct seam_planned_counts *counts = &runtime->counts;
 	struct seam_match_counts match = {0};
-	if (runtime->open) {
-		const struct seam_active_plan *active = LIST_FIRST(&runtime->active_plans);
+	const struct seam_active_plan *active = LIST_FIRST(&runtime->active_plans);
+	if (runtime->open && active->started) {
 		seam__matcher_get_counts(active->matcher, &match);
 		stats->loaded_plans = seam__matcher_loaded_count(active->matcher);
 		stats->arena_bytes = active->arena.bytes;

@@ -1,10 +1,10 @@
 /* given_plan.c: a plan that the program brings.
  *
- * It comes into use as one that was learnt does: its arena is made, and is opened at a moment with few live bytes,
- * while the program does what the plan is of (planned_moment.c). But it is given before the program has done anything,
- * and does not say where what stays lies. So it waits until all that stays has been there for a period, and its arena
- * gets chunks that are free then. Where it says what the program asks for first, and nothing is live, or where nothing
- * stays, there is nothing to wait for: it is opened at once (planned_prologue.c).
+ * It comes into use as one that was learnt does: its arena is made, it is open, and it starts when the program does
+ * what the plan is of (lib/runtime/suspend.c). But it is given before the program has done anything, and does not say
+ * where what stays lies. So it waits until all that stays has been there for a period, and few bytes are live: its
+ * arena gets chunks that are free then. Where it says what the program asks for first, and nothing is live, or where
+ * nothing stays, there is nothing to wait for: it starts at once (planned_prologue.c).
  *
  * It never takes more than the pool would have without it: by its own account when it is given, by what the pool has
  * had when its arena is made.
@@ -67,14 +67,15 @@ static enum seam_rc open_at_once(
 	if (rc != SEAM_OK)
 		return rc;
 	const bool has_prologue = seam__prologue_is_due(runtime, plan);
-	rc = seam__planned_open(runtime, active, *loaded, !has_prologue && learner->engine->counts.live_blocks == 0);
-	if (rc != SEAM_OK) {
-		seam__active_discard(runtime, active);
+	rc = seam__learner_open(learner, active, loaded, 0);
+	if (rc != SEAM_OK)
 		return rc;
-	}
-	*loaded = NULL;
-	if (has_prologue)
+	if (!seam__active_open(runtime)->started)
+		rc = seam__planned_start(runtime);
+	if (rc == SEAM_OK && has_prologue)
 		rc = seam__prologue_begin(runtime, plan);
+	else if (rc == SEAM_OK && learner->engine->counts.live_blocks == 0)
+		seam__matcher_start(active->matcher);
 	if (rc != SEAM_OK) {
 		seam__planned_drop(runtime);
 		seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
@@ -82,20 +83,35 @@ static enum seam_rc open_at_once(
 	return rc;
 }
 
-/* With both locks. The plan opens when what stays has been there for a period. */
+/* The arena of what was given is not made before so many more requests. */
+static void put_off(struct seam_runtime *runtime, uint64_t requests)
+{
+	runtime->given.from_allocs = runtime->engine->counts.allocs + requests;
+}
+
+/* With both locks. The arena is made when what stays has been there for a period. */
 static void let_wait(struct seam_learner *learner, struct seam_loaded_plan *loaded, const struct seam_plan *plan)
 {
 	struct seam_runtime *runtime = learner->runtime;
 	const uint64_t resident_bytes = plan->header.resident_bytes;
 	const struct seam_loaded_range range = seam__loaded_find_range(plan, loaded);
-	runtime->waiting_loaded = loaded;
-	runtime->open_above_bytes =
-		resident_bytes - seam__bits_min(resident_bytes, seam__loaded_bytes(loaded) / SEAM_MISSING_SHARE);
-	runtime->open_below_bytes =
-		resident_bytes + range.least_bytes + (range.most_bytes - range.least_bytes) / SEAM_REST_SHARE;
-	seam__planned_put_off(runtime, seam__loaded_slots(loaded));
-	runtime->give_up_by_allocs = UINT64_MAX;
-	runtime->compared_at = 0;
+	runtime->given = (struct seam_given){
+		.loaded = loaded,
+		.above_bytes = resident_bytes -
+			seam__bits_min(resident_bytes, seam__loaded_bytes(loaded) / SEAM_MISSING_SHARE),
+		.below_bytes =
+			resident_bytes + range.least_bytes + (range.most_bytes - range.least_bytes) / SEAM_REST_SHARE,
+	};
+	put_off(runtime, seam__loaded_slots(loaded));
+}
+
+bool seam__given_is_due(struct seam_runtime *runtime)
+{
+	const struct seam_engine_counts *counts = &runtime->engine->counts;
+	const struct seam_given *given = &runtime->given;
+	if (counts->live_requested_bytes < given->above_bytes)
+		put_off(runtime, seam__loaded_slots(given->loaded));
+	return counts->allocs >= given->from_allocs && counts->live_requested_bytes <= given->below_bytes;
 }
 
 /* [both; drops lock] *loaded: NULL once it is somebody else's. */
@@ -103,7 +119,8 @@ static enum seam_rc use(struct seam_learner *learner, struct seam_loaded_plan **
 {
 	struct seam_runtime *runtime = learner->runtime;
 	struct seam_loaded_plan *mine = *loaded;
-	if (runtime->open && seam__loaded_bytes(mine) <= seam__active_usable_bytes(seam__active_open(runtime))) {
+	if (runtime->open && seam__active_open(runtime)->started &&
+		seam__loaded_bytes(mine) <= seam__active_usable_bytes(seam__active_open(runtime))) {
 		seam__prologue_end(runtime); /* it is of another plan */
 		const enum seam_rc rc = seam__planned_add(runtime, mine, true);
 		*loaded = rc == SEAM_OK ? NULL : mine;
@@ -120,7 +137,7 @@ static enum seam_rc use(struct seam_learner *learner, struct seam_loaded_plan **
 	return SEAM_OK;
 }
 
-/* [both; drops lock] The arena is made, and opened if the moment is still right. */
+/* [both; drops lock] The arena is made, and opened. */
 static enum seam_rc place(struct seam_learner *learner)
 {
 	struct seam_runtime *runtime = learner->runtime;
@@ -137,9 +154,11 @@ static enum seam_rc place(struct seam_learner *learner)
 		learner, seam__plan_cost_without(memory->reserved_peak_bytes, memory->granularity_bytes), &active);
 	if (rc != SEAM_OK)
 		return rc;
-	runtime->waiting = active;
-	(void)seam__planned_try_open(runtime);
-	return SEAM_OK;
+	struct seam_loaded_plan *loaded = runtime->given.loaded;
+	runtime->given.loaded = NULL;
+	rc = seam__learner_open(learner, active, &loaded, runtime->given.below_bytes);
+	runtime->given.loaded = loaded;
+	return rc;
 }
 
 void seam__learner_place(struct seam_learner *learner)
@@ -148,9 +167,10 @@ void seam__learner_place(struct seam_learner *learner)
 	if (!seam__mutex_try_lock(&learner->work))
 		return;
 	seam__learner_stop(learner);
-	const bool is_due = runtime->waiting_loaded != NULL && runtime->waiting == NULL; /* no other thread was first */
-	if (is_due && place(learner) != SEAM_OK)
-		seam__planned_put_off(runtime, seam__loaded_slots(runtime->waiting_loaded));
+	const bool is_placed =
+		runtime->given.loaded == NULL || place(learner) == SEAM_OK; /* another thread was first */
+	if (!is_placed && runtime->given.loaded != NULL)
+		put_off(runtime, seam__loaded_slots(runtime->given.loaded));
 	seam__learner_go(learner);
 	seam__mutex_unlock(&learner->work);
 }

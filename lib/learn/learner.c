@@ -11,8 +11,6 @@
 #define MOST_PLACE_NS UINT64_C(240000000) /* sixteen times PLACE_NS placed no more of 67 programs than four times */
 #define PLACE_NODES UINT64_C(100000)
 #define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
-#define WAIT_PERIODS \
-	32u /* for the program to do again what the plan is of: other kinds of iteration may come between */
 
 static enum seam_rc init_locks(struct seam_learner *learner)
 {
@@ -159,23 +157,27 @@ static void begin(struct seam_learner *learner)
 		seam__learner_give_up(learner);
 }
 
-/* With both locks. The active plan waits for its moment. */
-static void let_wait(struct seam_learner *learner)
+enum seam_rc seam__learner_open(struct seam_learner *learner, struct seam_active_plan *active,
+	struct seam_loaded_plan **loaded, uint64_t low_bytes)
 {
 	struct seam_runtime *runtime = learner->runtime;
-	runtime->preparing = NULL;
-	seam__planned_forget_waiting(runtime); /* a plan that was given, and whose program has not come */
-	runtime->waiting = learner->active;
-	runtime->waiting_loaded = learner->loaded;
-	runtime->open_above_bytes = runtime->open_from_allocs = 0;
-	runtime->open_below_bytes = learner->open_below_bytes;
-	runtime->open_by_allocs = learner->engine->counts.allocs + 2 * learner->period_requests;
-	runtime->give_up_by_allocs = runtime->open_by_allocs + WAIT_PERIODS * learner->period_requests;
-	runtime->compared_at = 0;
-	learner->adoptions_before = runtime->counts.adoptions;
-	learner->active = NULL;
-	learner->loaded = NULL;
+	const bool serves = runtime->open && !seam__active_open(runtime)->suspended;
+	const enum seam_rc rc = seam__planned_open(runtime, active, *loaded, low_bytes);
+	if (rc != SEAM_OK) {
+		seam__active_discard(runtime, active);
+		return rc;
+	}
+	*loaded = NULL;
+	return serves ? seam__planned_start(runtime) : SEAM_OK;
+}
+
+/* With both locks. The arena is ready. */
+static enum seam_rc open_new(struct seam_learner *learner)
+{
+	learner->runtime->preparing = NULL;
+	seam__given_forget(learner->runtime); /* its program has not come */
 	learner->state = SEAM_LEARN_WAIT;
+	return seam__learner_open(learner, learner->active, &learner->loaded, learner->open_below_bytes);
 }
 
 /* The open arena has grown, and holds the new loaded plan too. With both locks. */
@@ -204,7 +206,7 @@ static bool prepare(struct seam_learner *learner)
 	else if (rc == SEAM_OK)
 		rc = seam__arena_prepare(learner->engine, &active->arena, 1);
 	if (rc == SEAM_OK && learner->active != NULL)
-		let_wait(learner);
+		rc = open_new(learner);
 	else if (rc == SEAM_OK)
 		take_grown(learner);
 	else if (rc != SEAM_BUSY && learner->active != NULL)
@@ -220,22 +222,21 @@ static bool prepare(struct seam_learner *learner)
 	return true;
 }
 
-/* Somebody opens what waits, or takes it away. */
+/* Until the plan has started: further ones are for its arena. */
 static bool wait(struct seam_learner *learner)
 {
 	seam__mutex_lock(&learner->engine->lock);
-	bool waiting = learner->runtime->waiting != NULL;
-	bool opened = learner->runtime->counts.adoptions != learner->adoptions_before;
+	const bool open = learner->runtime->open;
+	const bool started = open && seam__active_open(learner->runtime)->started;
 	seam__mutex_unlock(&learner->engine->lock);
-	if (!waiting && !opened) {
+	if (started) {
+		go_on(learner);
+	} else if (!open) {
 		forget_refusal(learner);
 		seam__looks_fail(&learner->looks, learner->looked); /* its mappings were made in vain */
-	}
-	if (!waiting && opened)
-		go_on(learner);
-	else if (!waiting)
 		seam__learner_reset(learner);
-	return !waiting;
+	}
+	return started || !open;
 }
 
 static bool sweep(struct seam_learner *learner)

@@ -9,8 +9,8 @@
  *   - begin: the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *     (learner_chunks.c);
  *   - prepare: one mapping at a time;
- *   - wait: for a moment with few live bytes at which the program does what was planned: then its own
- *     thread opens the active plan.
+ *   - wait: the active plan is open, and starts on the program's own thread at a moment with few live bytes at which
+ *     that does what was planned.
  *
  * Where an active plan is open already, a further plan becomes another loaded plan of it, around what lies there now;
  * its arena is extended if need be. All kinds that a look found are planned one after the other, and have the same
@@ -92,7 +92,6 @@ struct seam_learner {
 	bool serves;                             /* when it looked last a plan was open */
 	bool strange;               /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces;              /* the open arena has no room for more: the new plan gets an arena of its own */
-	uint64_t adoptions_before;  /* WAIT: to see whether what waited was opened */
 	uint64_t given_arena_bytes; /* of the plan that was given last */
 	bool extends;               /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;                  /* BEGIN: the loaded plan needs no more than the open arena has */
@@ -145,9 +144,12 @@ void seam__pool_work(struct seam_learner *learner, bool *ret_did);
 SEAM_MUST_USE enum seam_rc seam__learner_use(
 	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error);
 
-/* The moment for a plan that was given has come (seam__planned_try_open()): makes its arena and opens it. While
- * the worker plans nothing happens: a request does not wait for that, and the next one comes here again. Takes all
- * locks; makes driver calls. */
+/* Whether the arena of the plan that was given, which waits, is to be made: all that stays has been there for a period,
+ * and few bytes are live. With the engine's `lock`. */
+bool seam__given_is_due(struct seam_runtime *runtime);
+
+/* It is: makes the arena and opens it. While the worker plans nothing happens: a request does not wait for that, and
+ * the next one comes here again. Takes all locks; makes driver calls. */
 void seam__learner_place(struct seam_learner *learner);
 
 /* Whatever plan is in use, or is about to be, goes. Takes all locks. */

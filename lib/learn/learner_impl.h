@@ -93,6 +93,11 @@ uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_
  * have more than the plan is worth. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
 
+/* [both] An active plan whose arena is ready is open; where it takes the place of one that serves it starts at once.
+ * *loaded: NULL once it is the active plan's. Errors: SEAM_OOM_META: it goes, and what was open may be gone. */
+SEAM_MUST_USE enum seam_rc seam__learner_open(struct seam_learner *learner, struct seam_active_plan *active,
+	struct seam_loaded_plan **loaded, uint64_t low_bytes);
+
 /* [both; drops lock] The same for a plan that was given: chunks without live blocks, as few as it needs, and fresh
  * ones. Errors: as above; SEAM_NOT_FOUND also where the pool would reserve more than limit_bytes. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes);

@@ -26,13 +26,13 @@ static bool is_served(struct seam_learner *learner)
 	seam__mutex_lock(&learner->engine->lock);
 	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes);
 	bool open = learner->runtime->open;
-	bool settles = learner->seen_requests <= learner->runtime->opened_requests;
+	bool settles = learner->seen_requests <= learner->runtime->started_requests;
 	if (settles) {
 		learner->seen_requests =
-			learner->runtime->opened_requests; /* what another plan missed before is not its fault */
-		learner->seen_misses = learner->runtime->opened_misses;
-		learner->seen_displaced = learner->runtime->opened_displaced;
-		learner->seen_strange = learner->runtime->opened_strange;
+			learner->runtime->started_requests; /* what another plan missed before is not its fault */
+		learner->seen_misses = learner->runtime->started_misses;
+		learner->seen_displaced = learner->runtime->started_displaced;
+		learner->seen_strange = learner->runtime->started_strange;
 	}
 	uint64_t requests = counts->requests - learner->seen_requests;
 	uint64_t misses = counts->requests - counts->hits - learner->seen_misses;
@@ -40,7 +40,10 @@ static bool is_served(struct seam_learner *learner)
 	if (settles)
 		misses -= seam__planned_displaced(counts) -
 			learner->seen_displaced; /* by blocks from before it: another plan would do no better */
-	if (open && requests < 2 * learner->period_requests && misses <= learner->period_requests / 2) {
+	const bool is_new = open &&
+		(!seam__active_open(learner->runtime)->started ||
+			(requests < 2 * learner->period_requests && misses <= learner->period_requests / 2));
+	if (is_new) {
 		seam__mutex_unlock(&learner->engine->lock);
 		return true; /* it has had no time to show what it is good for */
 	}

@@ -108,7 +108,9 @@ void seam__learner_give_way(struct seam_learner *learner)
 	struct seam_runtime *runtime = learner->runtime;
 	if (runtime->preparing != NULL)
 		seam__active_discard(learner->runtime, runtime->preparing);
-	seam__planned_forget_waiting(runtime);
+	if (runtime->open && !seam__active_open(runtime)->started)
+		seam__planned_drop(runtime);
+	seam__given_forget(runtime);
 	learner->active = NULL; /* if it was not that one, it is gone for want of memory */
 }
 

@@ -65,11 +65,6 @@ void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan 
 {
 	if (runtime->preparing == active)
 		runtime->preparing = NULL;
-	if (runtime->waiting == active) {
-		runtime->waiting = NULL;
-		seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
-		runtime->waiting_loaded = NULL;
-	}
 	if (active->arena.state == SEAM_ARENA_NONE) {
 		destroy(runtime, active);
 		return;
@@ -78,14 +73,10 @@ void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan 
 	seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
 }
 
-void seam__planned_forget_waiting(struct seam_runtime *runtime)
+void seam__given_forget(struct seam_runtime *runtime)
 {
-	if (runtime->waiting != NULL) {
-		seam__active_discard(runtime, runtime->waiting);
-		return;
-	}
-	seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
-	runtime->waiting_loaded = NULL;
+	seam__loaded_destroy(runtime->meta, runtime->given.loaded);
+	runtime->given.loaded = NULL;
 }
 
 enum seam_rc seam__active_prepare_fresh(
@@ -146,51 +137,67 @@ enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_
 	return SEAM_OK;
 }
 
-enum seam_rc seam__planned_open(
-	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_loaded_plan *loaded, bool from_start)
+enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active_plan *active,
+	struct seam_loaded_plan *loaded, uint64_t low_bytes)
 {
+	SEAM_ASSERT(seam__loaded_bytes(loaded) <= active->arena.bytes);
 	enum seam_rc rc = reserve_busy(runtime, active, active->arena.count);
 	if (rc == SEAM_OK && runtime->open)
 		seam__planned_drop(runtime);
 	if (rc == SEAM_OK)
-		rc = seam__arena_open(runtime->engine, &active->arena);
+		rc = seam__matcher_add(active->matcher, loaded, true);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__active_block_from(active, 0);
 	seam__matcher_set_bytes(active->matcher, active->arena.bytes);
-	if (rc == SEAM_OK)
-		rc = seam__matcher_add(active->matcher, loaded, true);
-	SEAM_ASSERT(seam__loaded_bytes(loaded) <= active->arena.bytes);
-	if (rc != SEAM_OK) {
-		retire(runtime, active);
-		return rc;
-	}
-	number_chunks(active, 0);
+	seam__arena_open(&active->arena);
 	LIST_INSERT_HEAD(&runtime->active_plans, active, link);
 	active->usable = active->arena.count;
-	runtime->open = true;
 	active->long_positions = seam__bits_max(1, seam__loaded_slots(loaded));
-	seam__active_judge_anew(runtime, active);
-	runtime->opened_requests = runtime->counts.requests;
-	runtime->opened_misses = runtime->counts.requests - runtime->counts.hits;
-	runtime->opened_displaced = seam__planned_displaced(&runtime->counts);
-	runtime->opened_strange = seam__planned_strange(&runtime->counts);
-	runtime->counts.adoptions++;
-	if (from_start)
-		seam__matcher_start(active->matcher);
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu32 " requests in %" PRIu64 " bytes is in use",
-		seam__loaded_slots(loaded), active->arena.bytes);
+	active->suspended = true;
+	active->low_bytes = low_bytes;
+	active->least_bytes = UINT64_MAX;
+	active->compare_from = active->suspended_at = active->opened_at = runtime->recent.count;
+	runtime->open = true;
 	return SEAM_OK;
+}
+
+/* What it misses counts from here on. */
+static void note_start(struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	active->started = true;
+	number_chunks(active, 0);
+	seam__active_judge_anew(runtime, active);
+	runtime->started_requests = runtime->counts.requests;
+	runtime->started_misses = runtime->counts.requests - runtime->counts.hits;
+	runtime->started_displaced = seam__planned_displaced(&runtime->counts);
+	runtime->started_strange = seam__planned_strange(&runtime->counts);
+	runtime->counts.adoptions++;
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " requests in %" PRIu64 " bytes is in use",
+		active->long_positions, active->arena.bytes);
+}
+
+enum seam_rc seam__planned_start(struct seam_runtime *runtime)
+{
+	struct seam_active_plan *active = seam__active_open(runtime);
+	SEAM_ASSERT(active->suspended);
+	active->suspended = false;
+	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
+	const enum seam_rc rc = seam__active_block_from(active, 0);
+	if (rc != SEAM_OK)
+		seam__planned_drop(runtime);
+	else if (!active->started)
+		note_start(runtime, active);
+	return rc;
 }
 
 enum seam_rc seam__active_shut(struct seam_runtime *runtime, struct seam_active_plan *active,
 	void (*count)(void *user, struct seam_active_plan *active), void *user)
 {
-	enum seam_rc rc = reserve_busy(runtime, active, active->arena.count);
-	if (rc == SEAM_OK)
-		rc = seam__arena_open(runtime->engine, &active->arena);
+	const enum seam_rc rc = reserve_busy(runtime, active, active->arena.count);
 	if (rc != SEAM_OK)
 		return rc;
+	seam__arena_open(&active->arena);
+	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
 	if (active->arena.leased_bytes != active->arena.bytes || active->arena.join_count != 0)
 		return SEAM_BUSY; /* while it was prepared what was free in its chunks was anybody's */
 	count(user, active);
@@ -259,7 +266,7 @@ void seam__planned_drop(struct seam_runtime *runtime)
 	keep_counts(runtime, active);
 	runtime->open = false;
 	active->suspended = false;
-	runtime->counts.drops++;
+	runtime->counts.drops += active->started;
 	seam__prologue_end(runtime);
 	retire(runtime, active);
 	seam__active_give_parts(runtime, active);
@@ -325,12 +332,7 @@ void seam__runtime_destroy(struct seam_runtime *runtime)
 {
 	if (runtime == NULL)
 		return;
-	seam__loaded_destroy(runtime->meta, runtime->waiting_loaded);
-	if (runtime->waiting != NULL) {
-		seam__arena_fini(runtime->engine, &runtime->waiting->arena);
-		destroy(runtime, runtime->waiting);
-		runtime->waiting = NULL;
-	}
+	seam__given_forget(runtime);
 	struct seam_active_plan *active;
 	while ((active = LIST_FIRST(&runtime->active_plans)) != NULL) {
 		LIST_REMOVE(active, link);

@@ -3,6 +3,7 @@
 #include "loaded_plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bits.h"
 #include "check.h"
@@ -97,16 +98,14 @@ void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint6
 	(void)seam__loaded_overlapping(loaded, begin, end, NULL, fall, loaded);
 }
 
+/* Where a stretch has a last user, so have all that contain it. */
 void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block)
 {
-	for (uint32_t low = 0, high = loaded->placed; low < high;) {
+	const uint32_t at = loaded->placed_at[plan_block->number];
+	for (uint32_t low = 0, high = loaded->placed; !loaded->has_last[at];) {
 		const uint32_t middle = low + (high - low) / 2;
-		struct seam_by_address *by_address = &loaded->by_address_entries[middle];
-		by_address->has_last = true;
-		if (by_address->number == plan_block->number)
-			return;
-		if (by_address->begin < plan_block->offset ||
-			(by_address->begin == plan_block->offset && by_address->number < plan_block->number))
+		loaded->has_last[middle] = true;
+		if (middle < at)
 			low = middle + 1;
 		else
 			high = middle;
@@ -115,8 +114,7 @@ void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_p
 
 void seam__loaded_note_all(struct seam_loaded_plan *loaded)
 {
-	for (uint32_t i = 0; i < loaded->placed; i++)
-		loaded->by_address_entries[i].has_last = true;
+	memset(loaded->has_last, 1, loaded->placed * sizeof(*loaded->has_last));
 }
 
 struct last {
@@ -127,46 +125,52 @@ struct last {
 	void *user;
 };
 
-/* True: the instance is free and still has a last user. */
+/* True: the instance still has a last user, or will have one. */
 static bool see_last(const struct last *last, const struct seam_by_address *by_address)
 {
 	struct seam_plan_block *plan_block = &last->loaded->instances[by_address->number];
-	if (plan_block->state != SEAM_PLANNED_FREE || plan_block->stream == NULL)
-		return false;
-	if (by_address->begin >= last->end || by_address->end <= last->begin)
+	if (plan_block->state != SEAM_PLANNED_FREE)
 		return true;
+	if (plan_block->stream == NULL || by_address->begin >= last->end || by_address->end <= last->begin)
+		return plan_block->stream != NULL;
 	if (last->each(last->user, plan_block))
 		plan_block->stream = NULL;
 	return plan_block->stream != NULL;
 }
 
+static bool see_lasts(const struct last *last, uint32_t low, uint32_t high);
+
 /* True: the stretch still has such instances. */
+static inline bool see_stretch(const struct last *last, uint32_t low, uint32_t high)
+{
+	const uint32_t middle = low + (high - low) / 2;
+	return low < high && last->loaded->has_last[middle] &&
+		(!seam__stretch_meets(&last->loaded->by_address_entries[middle], last->begin, UINT64_MAX) ||
+			see_lasts(last, low, high));
+}
+
+/* The same of one that has, and that reaches behind the beginning. */
 static bool see_lasts(const struct last *last, uint32_t low, uint32_t high)
 {
-	if (low == high)
-		return false;
 	const uint32_t middle = low + (high - low) / 2;
-	struct seam_by_address *by_address = &last->loaded->by_address_entries[middle];
-	if (!by_address->has_last || !seam__stretch_meets(by_address, last->begin, UINT64_MAX))
-		return by_address->has_last;
-	const bool below = see_lasts(last, low, middle);
+	const struct seam_by_address *by_address = &last->loaded->by_address_entries[middle];
+	const bool below = see_stretch(last, low, middle);
 	const bool here = see_last(last, by_address);
 	const uint32_t behind = middle + 1 + (high - middle - 1) / 2;
-	const bool above = by_address->begin < last->end
-		? see_lasts(last, middle + 1, high)
-		: behind < high && last->loaded->by_address_entries[behind].has_last;
-	by_address->has_last = below || here || above;
-	return by_address->has_last;
+	const bool above = by_address->begin < last->end ? see_stretch(last, middle + 1, high)
+							 : behind < high && last->loaded->has_last[behind];
+	last->loaded->has_last[middle] = below || here || above;
+	return below || here || above;
 }
 
 void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	bool (*each)(void *user, const struct seam_plan_block *last), void *user)
 {
 	const struct last last = {loaded, begin, end, each, user};
-	(void)see_lasts(&last, 0, loaded->placed);
+	(void)see_stretch(&last, 0, loaded->placed);
 }
 
-static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of)
+static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of, uint32_t *placed_at)
 {
 	for (uint32_t p = 0; p <= loaded->address_mask; p++)
 		loaded->places[p] = (struct seam_address_slot){UINT32_MAX, UINT32_MAX};
@@ -178,6 +182,7 @@ static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_
 			at = (at + 1) & loaded->address_mask;
 		loaded->places[at].key = key;
 		address_slot_of[by_address->number] = at;
+		placed_at[by_address->number] = i;
 	}
 }
 
@@ -293,12 +298,16 @@ enum seam_rc seam__loaded_index_places(
 		capacity *= 2;
 	loaded->address_mask = capacity - 1;
 	uint32_t *address_slot_of = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*address_slot_of));
+	uint32_t *placed_at = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*placed_at));
 	loaded->address_slot_of = address_slot_of;
+	loaded->placed_at = placed_at;
+	loaded->has_last = seam__meta_array(meta, loaded->slots * loaded->copies, sizeof(*loaded->has_last));
 	loaded->places = seam__meta_array(meta, capacity, sizeof(*loaded->places));
 	loaded->crosses = seam__meta_array(meta, loaded->slots, sizeof(*loaded->crosses));
 	loaded->waited = seam__meta_array(meta, loaded->slots, sizeof(*loaded->waited));
-	if (address_slot_of == NULL || loaded->places == NULL || loaded->crosses == NULL || loaded->waited == NULL)
+	if (address_slot_of == NULL || placed_at == NULL || loaded->has_last == NULL || loaded->places == NULL ||
+		loaded->crosses == NULL || loaded->waited == NULL)
 		return SEAM_OOM_META;
-	fill_places(loaded, address_slot_of);
+	fill_places(loaded, address_slot_of, placed_at);
 	return find_crossings(meta, plan, loaded);
 }

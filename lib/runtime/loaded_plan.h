@@ -37,7 +37,6 @@ struct seam_by_address {
 	uint64_t at;     /* position around the circle of copies */
 	uint32_t length; /* positions */
 	uint32_t number;
-	bool has_last; /* of the same stretch: an instance may be free and have a last user */
 };
 
 /* A slot as its cursor expects it. */
@@ -161,6 +160,8 @@ struct seam_loaded_plan {
 	uint64_t sizes[SEAM_SIZE_WORDS];            /* a bit for each size on a stream that it has (seam__loaded_has) */
 	struct seam_by_address *by_address_entries; /* of instances with a place, by offset, number */
 	uint32_t placed;                            /* of them */
+	const uint32_t *placed_at;                  /* per instance with a place: its number among them */
+	bool *has_last;   /* per stretch of them: an instance may have a last user, or get one when it is freed */
 	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
 	uint8_t *waited;  /* per slot: 1: other streams use it, and its end is waited for. All that overlap it cross */
 	bool is_used;     /* there is one */

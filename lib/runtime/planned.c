@@ -154,6 +154,12 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 		.dynamic = context != NULL && context->dynamic_depth != 0,
 	};
 	struct seam_plan_block *plan_block = NULL;
+	if (__builtin_expect(active->held_count != 0, 0))
+		look_at_held(runtime, active);
+	if (__builtin_expect(active->suspended, 0) && !seam__active_resume(runtime, active)) {
+		seam__planned_pass(runtime, SEAM_MISS_suspended);
+		return SEAM_MISS_suspended;
+	}
 	runtime->counts.requests++;
 	if (__builtin_expect(runtime->prologue.active != NULL, 0)) {
 		bool departs = false;
@@ -171,12 +177,6 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 			runtime->counts.misses[SEAM_MISS_lost]++;
 			return SEAM_MISS_lost;
 		}
-	}
-	if (__builtin_expect(active->held_count != 0, 0))
-		look_at_held(runtime, active);
-	if (__builtin_expect(active->suspended, 0) && !seam__active_resume(runtime, active)) {
-		runtime->counts.misses[SEAM_MISS_suspended]++;
-		return SEAM_MISS_suspended;
 	}
 	enum seam_miss miss = seam__matcher_alloc(active->matcher, &ask, &plan_block);
 	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(active, plan_block, stream), 0)) {
@@ -209,10 +209,18 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 	return true;
 }
 
-void seam__planned_pass(struct seam_runtime *runtime)
+void seam__planned_step(struct seam_runtime *runtime)
 {
+	if (runtime->open && !seam__active_open(runtime)->suspended)
+		seam__matcher_step(seam__active_open(runtime)->matcher);
+}
+
+void seam__planned_pass(struct seam_runtime *runtime, enum seam_miss why)
+{
+	if (!runtime->open || !seam__active_open(runtime)->started)
+		return;
 	runtime->counts.requests++;
-	runtime->counts.misses[SEAM_MISS_request]++;
+	runtime->counts.misses[why]++;
 }
 
 /* Other streams still use the block. Room in `held` was made when that was recorded, so this cannot fail. Where the

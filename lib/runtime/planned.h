@@ -1,7 +1,7 @@
 /* planned.h: requests served from plans: what happens between a matcher, its arena and the engine.
  *
- * An *active plan* is an arena with the matcher of its loaded plans: being prepared, waiting to open, open (it may be
- * suspended), or closed. Only an open one serves. A pool has at most one that is open; active plans
+ * An *active plan* is an arena with the matcher of its loaded plans: being prepared, open (it is suspended until it
+ * has started, and may be later), or closed. Only an open one serves. A pool has at most one that is open; active plans
  * that were closed while blocks of theirs were live wait behind it until those are freed.
  *
  * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot
@@ -11,8 +11,9 @@
  * closed active plans held is the engine's then.
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the active plan is closed (dropped) before an
- * allocation fails. While the program does what no loaded plan knows the active plan is suspended (suspend.c); one that
- * misses more than one request in twenty in two periods in a row is dropped.
+ * allocation fails. While the program does what no loaded plan knows, and until it has done what the plan is of, the
+ * active plan is suspended (suspend.c); one that misses more than one request in twenty in two periods in a row is
+ * dropped.
  *
  * Not here: how an active plan comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -29,7 +30,8 @@
  *   Q7  the streams of an active plan are distinct; none is ordered behind what the other was not given yet, or behind
  *       more joins than there were
  *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
- *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan was opened
+ *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan started
+ *   Q10 one that has not started is suspended, and has no block
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -76,19 +78,22 @@ struct seam_active_plan {
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
+	bool started;          /* it has come into use; until then it is suspended, and nothing is counted */
 	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
-	uint64_t suspended_at; /* number of the request when it was suspended, or a period of that had passed */
-	uint64_t compared_at;  /* number of the request when it was compared last with what the program does */
-	uint64_t wait;         /* requests from one comparison to the next; 0: it was never suspended */
-	uint64_t low_bytes;    /* few enough live bytes, as requested, to go on */
+	uint64_t suspended_at; /* recent.count when it was suspended, or a period of that had passed */
+	uint64_t opened_at;    /* recent.count when it was opened */
+	uint64_t resumed_at;   /* number of the request when it went on last */
+	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
+	uint64_t wait;         /* requests until the matcher is told again, when it was told last; 0: it never was */
+	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */
 };
 
 LIST_HEAD(seam_active_plans, seam_active_plan);
 
 struct seam_planned_counts {
-	uint64_t requests; /* made while an active plan was open */
+	uint64_t requests; /* made while an active plan was open that had started */
 	uint64_t hits, dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
 	uint64_t refused_dynamic; /* dynamic hits that plan_reuse:none does not allow */
@@ -112,27 +117,27 @@ struct seam_prologue {
 	bool may_stay;    /* it came where one that stays was expected */
 };
 
+/* A plan that was given and waits for what stays; its arena is made then (seam__given_is_due()). */
+struct seam_given {
+	struct seam_loaded_plan *loaded; /* NULL: there is none */
+	uint64_t above_bytes;            /* live, as requested: with less something that stays is missing */
+	uint64_t below_bytes;            /* live, as requested: the arena is made with no more */
+	uint64_t from_allocs;            /* in the engine's count: nothing will have been missing for a period */
+};
+
 struct seam_runtime {
 	struct seam_engine *engine; /* the pool's */
 	struct seam_meta *meta;     /* the pool's */
 	enum seam_plan_reuse reuse;
 	uint64_t steps; /* that the program has marked */
 	struct seam_active_plans active_plans;
-	bool open;                        /* the first of them is; requests are matched */
-	struct seam_active_plan *waiting; /* ready; it opens when live bytes are few, or when that has come late */
+	bool open; /* the first of them is; requests are matched */
 	struct seam_prologue prologue;
 	struct seam_planned_counts counts;
-	struct seam_active_plan *preparing;      /* the learner's; taken away from it under pressure */
-	struct seam_loaded_plan *waiting_loaded; /* its; with none that is ready: a plan that was given, whose arena is
-						    made when it is to open */
-	uint64_t open_above_bytes;  /* of live_requested_bytes: with less something that stays is missing */
-	uint64_t open_below_bytes;  /* of live_requested_bytes */
-	uint64_t open_from_allocs;  /* not before, in the engine's count: nothing was missing for a period, */
-	uint64_t open_by_allocs;    /* at the latest, in the engine's count, */
-	uint64_t give_up_by_allocs; /* or it is given up, if the program does something else */
-	uint64_t compared_at;       /* recent.count, when that was looked at last */
-	uint64_t opened_requests, opened_misses, opened_displaced,
-		opened_strange;    /* of the counts, when an active plan was opened last */
+	struct seam_active_plan *preparing; /* the learner's; taken away from it under pressure */
+	struct seam_given given;
+	uint64_t started_requests, started_misses, started_displaced,
+		started_strange;   /* of the counts, when an active plan started last */
 	struct seam_recent recent; /* requests that no plan served */
 };
 
@@ -196,8 +201,8 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *ask, const struct seam_request *request,
 	struct seam_plan_block **ret_block, uint64_t *ret_va);
 
-/* A request that no plan can serve was made while one is open: it is counted. */
-void seam__planned_pass(struct seam_runtime *runtime);
+/* A request was made that the open active plan is not asked for: it is counted, if that has started. */
+void seam__planned_pass(struct seam_runtime *runtime, enum seam_miss why);
 
 /* Frees the planned block at `va`. False: there is none. ret_serial: its number. */
 bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret_serial);
@@ -236,12 +241,16 @@ SEAM_MUST_USE enum seam_rc seam__active_prepare_fresh(
 /* [both] An active plan that was never opened goes, with whatever its arena holds. */
 void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Opens an active plan whose arena is READY with its first loaded plan: leases what is free, without a driver call.
- * from_start: the program is at the beginning of the period. An open active plan is closed first. Errors:
- * SEAM_OOM_META: active plan and loaded plan are the caller's still (another open active plan may be gone), and the
- * active plan is for seam__active_discard(). */
+/* Opens an active plan whose arena is READY with its first loaded plan. It is suspended: it starts when the program
+ * does what the plan is of (suspend.c), or with seam__planned_start(). low_bytes: so few live bytes, as requested, are
+ * the first moment for that. An open active plan is closed first. Errors: SEAM_OOM_META: active plan and loaded plan
+ * are the caller's still (another open active plan may be gone), and the active plan is for seam__active_discard(). */
 SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active_plan *active,
-	struct seam_loaded_plan *loaded, bool from_start);
+	struct seam_loaded_plan *loaded, uint64_t low_bytes);
+
+/* The open active plan is suspended, and serves from here on: it leases what is free, without a driver call. Errors:
+ * SEAM_OOM_META: it has been dropped. */
+SEAM_MUST_USE enum seam_rc seam__planned_start(struct seam_runtime *runtime);
 
 /* One more loaded plan for the open active plan, which has room for it; current from now on, or when
  * seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's still. */
@@ -302,16 +311,8 @@ void seam__prologue_end(struct seam_runtime *runtime);
 /* The engine's hook: see engine.h. [both] */
 uint64_t seam__planned_spare(void *runtime, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 
-/* Opens what waits if the moment is right, or gives it up if none has come; called where live bytes have fallen or are
- * about to rise. True: the moment is right, and the arena is still to be made, without `lock` (seam__learner_place()).
- */
-bool seam__planned_try_open(struct seam_runtime *runtime);
-
-/* What waits is not opened before so many more requests, nor at any price for twice as many. */
-void seam__planned_put_off(struct seam_runtime *runtime, uint64_t requests);
-
-/* What waits goes. [both where it is ready] */
-void seam__planned_forget_waiting(struct seam_runtime *runtime);
+/* The plan that was given goes, if one waits. */
+void seam__given_forget(struct seam_runtime *runtime);
 
 /* The engine is gone or about to go: frees what the active plans hold beside it. */
 void seam__runtime_destroy(struct seam_runtime *runtime); /* NULL is allowed */

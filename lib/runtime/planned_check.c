@@ -81,6 +81,8 @@ static const char *check_active(
 		return "Q5: a suspended one is not open, or what is lent is not what the chunks say";
 	if (!are_gaps_blocked(active))
 		return "Q2: what is blocked is not the gaps of the arena";
+	if (is_first_open(runtime, active) && !active->started && (!active->suspended || sums->blocks != 0))
+		return "Q10: one that has not started serves";
 	if (sums->held != active->held_count || sums->used != active->recorded ||
 		active->recorded > active->held_capacity)
 		return "Q6: blocks that other streams use";
@@ -112,9 +114,9 @@ static const char *check_counts(const struct seam_runtime *runtime)
 		return "Q9: a request is neither a hit nor a miss, or both";
 	const uint64_t displaced = counts->misses[SEAM_MISS_late] + counts->misses[SEAM_MISS_gap];
 	const uint64_t strange = counts->misses[SEAM_MISS_lost] + counts->misses[SEAM_MISS_size];
-	if (runtime->opened_requests > counts->requests || runtime->opened_misses > missed ||
-		runtime->opened_displaced > displaced || runtime->opened_strange > strange)
-		return "Q9: more was counted when an active plan was opened than now";
+	if (runtime->started_requests > counts->requests || runtime->started_misses > missed ||
+		runtime->started_displaced > displaced || runtime->started_strange > strange)
+		return "Q9: more was counted when an active plan started than now";
 	return NULL;
 }
 

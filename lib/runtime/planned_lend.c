@@ -215,11 +215,9 @@ void seam__active_give_parts(struct seam_runtime *runtime, struct seam_active_pl
 static uint64_t give_all(struct seam_runtime *runtime)
 {
 	uint64_t mappings = runtime->engine->memory.mapping_count, leased_bytes = runtime->engine->counts.leased_bytes;
-	if (LIST_EMPTY(&runtime->active_plans) && runtime->waiting == NULL && runtime->preparing == NULL)
+	if (LIST_EMPTY(&runtime->active_plans) && runtime->preparing == NULL)
 		return 0;
 	seam__planned_poll(runtime); /* closed active plans give back what was held */
-	if (runtime->waiting != NULL)
-		seam__active_discard(runtime, runtime->waiting);
 	if (runtime->preparing != NULL)
 		seam__active_discard(runtime, runtime->preparing);
 	if (runtime->open) {

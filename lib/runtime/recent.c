@@ -25,18 +25,17 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 bool seam__recent_tell(
 	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher)
 {
-	const uint64_t slots = loaded->slots;
-	const uint64_t there = seam__bits_min(slots, TOLD);
+	const uint64_t there = seam__bits_min(recent->count, SEAM_RECENT);
+	const uint64_t told = seam__bits_min(there, loaded->slots);
+	const uint64_t looked_at = seam__bits_min(told, TOLD);
 	uint64_t unexpected = 0;
-	if (slots > seam__bits_min(recent->count, SEAM_RECENT))
-		return true;
-	for (uint64_t back = 2 * slots; back != 0; back--) {
-		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % slots) % SEAM_RECENT];
+	for (uint64_t back = (told == loaded->slots ? 2 : 1) * told; back != 0; back--) {
+		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % told) % SEAM_RECENT];
 		if (!asked->plain)
 			continue;
 		const struct seam_match_ask ask = {asked->bytes, asked->stream, asked->thread, asked->dynamic};
 		const bool is_expected = seam__matcher_hear(matcher, &ask);
-		unexpected += back <= there && !is_expected;
+		unexpected += back <= looked_at && !is_expected;
 	}
-	return 4 * unexpected <= there;
+	return 4 * unexpected <= looked_at;
 }

@@ -1,16 +1,19 @@
-/* suspend.c: an open plan that the program departs from is suspended: it gives its memory back to the engine, all but
- * its live blocks, and serves nothing. When the program does again what the plan is of, at a moment with few live
- * bytes, the plan takes what is free in its arena and goes on. Neither makes a driver call. The same holds where a plan
- * opens: one that does not know where the program is waits suspended.
+/* suspend.c: when an open plan serves. It is suspended until it has started, and again when the program departs from
+ * it: all memory but its live blocks is the engine's then, and it serves nothing. When the program does what the plan
+ * is of, at a moment with few live bytes, the plan takes what is free in its arena and serves. No driver call is made.
  *
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
+ *
+ * Does: the sizes of the last requests are a loaded plan's, and the matcher, told of the last period, expected nearly
+ * all of its end (recent.h). A plan that starts beside the program costs memory: what it has served lives on among its
+ * gaps.
  *
  * Departed: more requests than one in MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a part
  * of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
- * Not here: where in a plan the program is (matcher.h); how a plan comes into use first (planned_moment.c).
+ * Not here: where in a plan the program is (matcher.h).
  *
  * Invariant: Q5 of planned.h. Nothing is blocked in the matcher of a suspended active plan.
  * Locks: the engine's `lock`.
@@ -25,30 +28,34 @@
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define LOW_SHARE 64u       /* live bytes above the least of a period, of the arena: few enough to go on */
-#define COMPARE_SHARE \
-	16u /* of a period: requests from one comparison with what was asked for lately to the next, at first */
+#define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
+#define TELL_SHARE 16u      /* of a period: requests until the matcher is told again, at first */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
+#define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
+#define LATE_PERIODS                                                                                          \
+	2u /* without a moment with few live bytes: it starts with more. Of iterations of several lengths the \
+	      beginning alone, which has them, does not say which it is */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
-/* Where the plan had hardly gone on since it was compared with the program, or did not know where that is, the next
- * comparison waits twice as long: it is O(period). */
-static void wait_longer(struct seam_active_plan *active, bool in_vain)
+/* Where that led to nothing, or the plan had hardly gone on, the matcher is told again after twice as many requests: it
+ * is O(period). */
+static void tell_later(const struct seam_runtime *runtime, struct seam_active_plan *active, bool in_vain)
 {
-	active->wait = in_vain ? 2 * active->wait : active->long_positions / COMPARE_SHARE + 1;
+	active->wait = in_vain && active->wait != 0 ? 2 * active->wait : active->long_positions / TELL_SHARE + 1;
+	active->compare_from = runtime->recent.count + active->wait;
 }
 
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	const bool in_vain =
-		active->wait != 0 && runtime->counts.requests - active->compared_at < active->long_positions / 2;
-	wait_longer(active, in_vain);
+	const bool in_vain = runtime->counts.requests - active->resumed_at < active->long_positions / 2;
+	tell_later(runtime, active, in_vain);
 	seam__matcher_unblock(active->matcher, 0, active->arena.bytes);
 	for (uint32_t i = 0; i < active->arena.count; i++)
 		active->arena.chunks[i].lent = false;
 	active->lent_bytes = 0;
 	active->suspended = true;
-	active->compared_at = active->suspended_at = runtime->counts.requests;
+	active->suspended_at = runtime->recent.count;
 	active->least_bytes = UINT64_MAX;
 	active->departed = 0;
 	seam__active_give_parts(runtime, active);
@@ -82,18 +89,29 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	return true;
 }
 
-/* Whether few bytes are live: at most the limit for opening; behind the first period that was suspended, hardly more
- * than the least of the last one. */
+/* The program has done something else for so long: the plan, which has not started, goes. */
+static bool give_up(struct seam_runtime *runtime, const struct seam_active_plan *active)
+{
+	if (runtime->recent.count - active->opened_at < START_PERIODS * active->long_positions)
+		return false;
+	seam__planned_drop(runtime);
+	return true;
+}
+
+/* Whether few bytes are live: at most the limit of the plan; behind the first period that was suspended, hardly more
+ * than the least of the last one. Of a plan that has not started for long: whether it has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;
 	active->least_bytes = seam__bits_min(active->least_bytes, live_bytes);
-	if (runtime->counts.requests - active->suspended_at >= active->long_positions) {
+	if (runtime->recent.count - active->suspended_at >= active->long_positions) {
 		active->low_bytes = active->least_bytes + active->arena.bytes / LOW_SHARE;
 		active->least_bytes = live_bytes;
-		active->suspended_at = runtime->counts.requests;
+		active->suspended_at = runtime->recent.count;
 	}
-	return live_bytes <= active->low_bytes;
+	const bool is_late =
+		!active->started && runtime->recent.count - active->opened_at >= LATE_PERIODS * active->long_positions;
+	return live_bytes <= active->low_bytes || is_late;
 }
 
 /* The loaded plan that the program does now; NULL: none. */
@@ -109,22 +127,20 @@ static const struct seam_loaded_plan *find_loaded(
 
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	if (seam__active_judge(runtime, active) || !is_low(runtime, active) ||
-		runtime->counts.requests - active->compared_at < active->wait)
+	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
+		return false;
+	if (!is_low(runtime, active) || runtime->recent.count < active->compare_from)
 		return false;
 	const struct seam_loaded_plan *loaded = find_loaded(runtime, active);
-	active->compared_at = runtime->counts.requests;
+	active->compare_from = runtime->recent.count + COMPARE_EACH;
 	if (loaded == NULL)
 		return false;
 	if (!seam__recent_tell(&runtime->recent, loaded, active->matcher)) {
-		wait_longer(active, true);
+		tell_later(runtime, active, true);
 		return false;
 	}
-	active->suspended = false;
-	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
-	if (seam__active_block_from(active, 0) != SEAM_OK) {
-		seam__planned_drop(runtime);
+	if (seam__planned_start(runtime) != SEAM_OK)
 		return false;
-	}
+	active->resumed_at = runtime->counts.requests;
 	return true;
 }

@@ -9,6 +9,8 @@
  * Two things have no instance that tells of their last use. A block off the plan becomes a join of the arena when it is
  * freed, and so does everything when a loaded plan goes.
  */
+#include <string.h>
+
 #include "bits.h"
 #include "check.h"
 #include "meta.h"
@@ -76,6 +78,7 @@ int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *act
 		seam__matcher_note_users(active->matcher);
 	else if (active->stream_count > 1)
 		active->forgotten = UINT64_MAX; /* a user that all others are ordered behind is not noted any more */
+	memset(active->all_behind, 0, active->stream_count * sizeof *active->all_behind); /* it is behind nothing */
 	active->streams[active->stream_count] = stream;
 	active->joined[active->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
 	return (int)active->stream_count++;
@@ -169,16 +172,15 @@ static bool note_latest(void *user, const struct seam_plan_block *last)
 	return is_behind || (last->offset >= ordering->begin && last->offset + last->bytes <= ordering->end);
 }
 
-/* Up to which stamp of each stream all others are ordered behind it. */
-static void measure_all_behind(struct seam_active_plan *active)
+/* `stream` is ordered behind `other` up to this stamp, and all others up to the least such stamp. */
+static void note_behind(struct seam_active_plan *active, uint32_t stream, uint32_t other, uint64_t stamp)
 {
-	for (uint32_t i = 0; i < active->stream_count; i++) {
-		active->latest[i] = 0;
-		active->all_behind[i] = UINT64_MAX;
-		for (uint32_t k = 0; k < active->stream_count; k++)
-			if (k != i)
-				active->all_behind[i] = seam__bits_min(active->all_behind[i], *behind(active, k, i));
-	}
+	*behind(active, stream, other) = stamp;
+	active->all_behind[other] = UINT64_MAX;
+	for (uint32_t i = 0; i < active->stream_count; i++)
+		if (i != other)
+			active->all_behind[other] =
+				seam__bits_min(active->all_behind[other], *behind(active, i, other));
 }
 
 /* Orders the stream of that number behind who had the block's bytes last. */
@@ -187,7 +189,7 @@ static bool order(struct seam_active_plan *active, uint32_t number, const struct
 	if (!is_any_pending(active, number))
 		return true;
 	struct ordering ordering = {active, plan_block->offset, plan_block->offset + plan_block->bytes};
-	measure_all_behind(active);
+	memset(active->latest, 0, active->stream_count * sizeof *active->latest);
 	seam__matcher_last(active->matcher, ordering.begin, ordering.end, note_latest, &ordering);
 	if (plan_block->used_by != 0)
 		(void)note_latest(&ordering, plan_block); /* the same slot, when it was there last */
@@ -198,7 +200,7 @@ static bool order(struct seam_active_plan *active, uint32_t number, const struct
 			active->forgotten = UINT64_MAX; /* who was noted is not known any more */
 			return false;
 		}
-		*behind(active, number, i) = active->latest[i];
+		note_behind(active, number, i, active->latest[i]);
 	}
 	return true;
 }

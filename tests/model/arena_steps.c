@@ -65,11 +65,10 @@ void op_open(void)
 	if (m.arenas[0].state != SEAM_ARENA_READY)
 		return;
 	enter();
-	enum seam_rc rc = seam__arena_open(&m.engine, &m.arenas[0]);
+	seam__arena_open(&m.arenas[0]);
+	(void)seam__arena_collect(&m.engine, &m.arenas[0], 0, m.arenas[0].count);
 	leave();
-	m.counts[COUNT_OPENED] += rc == SEAM_OK;
-	expect_failure(rc);
-	expect(rc == SEAM_OK || m.arenas[0].leased_bytes == 0, "an arena is open in part");
+	m.counts[COUNT_OPENED]++;
 }
 
 void op_extend(void)

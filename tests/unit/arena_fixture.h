@@ -100,20 +100,27 @@ static inline enum seam_rc prepare(uint32_t mappings)
 	return rc;
 }
 
-static inline enum seam_rc open_arena(void)
+/* With `lock`. Returns the bytes. */
+static inline uint64_t lease_all(void)
+{
+	seam__arena_open(&arena);
+	return seam__arena_collect(&engine, &arena, 0, arena.count);
+}
+
+static inline uint64_t open_arena(void)
 {
 	seam__mutex_lock(&engine.lock);
-	enum seam_rc rc = seam__arena_open(&engine, &arena);
+	const uint64_t bytes = lease_all();
 	seam__mutex_unlock(&engine.lock);
 	expect_arena();
-	return rc;
+	return bytes;
 }
 
 static inline void make_arena(uint64_t fresh_mib)
 {
 	cr_assert_eq(begin_with_all(fresh_mib), SEAM_OK);
 	cr_assert_eq(prepare(64), SEAM_OK);
-	cr_assert_eq(open_arena(), SEAM_OK);
+	cr_assert_neq(open_arena(), 0);
 }
 
 static inline uint64_t collect(uint32_t first, uint32_t count)

@@ -8,6 +8,13 @@
 #include "learner.h"
 #include "planned.h"
 
+/* A plan is open that has not started. */
+static bool is_waiting(void)
+{
+	const struct seam_runtime *runtime = pool->runtime;
+	return runtime->open && !LIST_FIRST(&runtime->active_plans)->started;
+}
+
 #define LAYERS 12u
 #define MOST_BLOCKS 256u
 
@@ -143,7 +150,7 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
 	begin_loop(&loop);
-	while (pool->runtime->waiting == NULL) {
+	while (!is_waiting()) {
 		cr_assert_lt(loop.iteration, 40u);
 		run_iteration(&loop);
 		run_background();

@@ -187,11 +187,11 @@ static bool place_with_failure(const struct seam_plan *plan, uint64_t n, bool of
 {
 	struct training training;
 	open_with_plan(plan, &training);
-	pool->runtime->open_from_allocs = UINT64_MAX; /* it is not made before */
+	pool->runtime->given.from_allocs = UINT64_MAX; /* it is not made before */
 	train(&training);
 	train(&training);
 	cr_assert_eq(get_plan_stats().requests, 0);
-	cr_assert_not_null(pool->runtime->waiting_loaded);
+	cr_assert_not_null(pool->runtime->given.loaded);
 	for (unsigned i = 0; i < LAYERS; i++)
 		must_free(training.gradients[i]);
 	training.is_first = true; /* there are no gradients */
@@ -199,7 +199,7 @@ static bool place_with_failure(const struct seam_plan *plan, uint64_t n, bool of
 		seam__driver_fail_at(driver, n, 1u << SEAM_DRV_MEMORY, SEAM_CU_UNKNOWN);
 	else
 		seam__meta_fail_at(pool->meta, n);
-	pool->runtime->open_from_allocs = 0;
+	pool->runtime->given.from_allocs = 0;
 	seam__learner_place(pool->learner);
 	const bool failed = of_driver ? driver->fail_countdown == 0 : seam__meta_fail_left(pool->meta) == 0;
 	seam__driver_fail_at(driver, 0, 0, 0);
@@ -210,7 +210,7 @@ static bool place_with_failure(const struct seam_plan *plan, uint64_t n, bool of
 	const struct seam_plan_stats before = get_plan_stats();
 	train(&training);
 	const struct seam_plan_stats after = get_plan_stats();
-	cr_expect(pool->runtime->open || pool->runtime->waiting_loaded == NULL, "call %llu", (unsigned long long)n);
+	cr_expect(pool->runtime->open || pool->runtime->given.loaded == NULL, "call %llu", (unsigned long long)n);
 	cr_expect_eq(after.hits != before.hits, pool->runtime->open);
 	close_pool();
 	return failed;
@@ -240,7 +240,7 @@ Test(planned_begin, no_request_waits_for_the_worker)
 	for (unsigned i = 0; i < 4; i++)
 		train(&training);
 	cr_expect_not(pool->runtime->open);
-	cr_expect_not_null(pool->runtime->waiting_loaded);
+	cr_expect_not_null(pool->runtime->given.loaded);
 	seam__mutex_unlock(&pool->learner->work);
 	for (unsigned i = 0; i < 2; i++)
 		train(&training);
@@ -298,7 +298,7 @@ Test(planned_begin, a_plan_that_would_take_memory_is_not_opened)
 			seam__plan_seal(&plan->header);
 			seam_trace_free(trace);
 		} else {
-			cr_expect_not_null(pool->runtime->waiting_loaded);
+			cr_expect_not_null(pool->runtime->given.loaded);
 			cr_expect_eq(get_plan_stats().requests, 0);
 		}
 		cr_expect_eq(get_stats().reserved_bytes_peak, 2 * LAYERS * MIB(1));
@@ -314,9 +314,9 @@ Test(planned_begin, a_plan_that_waits_can_be_dropped)
 	struct seam_plan *plan = make_plan(false, 0);
 	open_pool(MIB(2048), "chunk_bytes:2M,plan:off");
 	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
-	cr_assert_not_null(pool->runtime->waiting_loaded);
+	cr_assert_not_null(pool->runtime->given.loaded);
 	seam_plan_drop(pool);
-	cr_expect_null(pool->runtime->waiting_loaded);
+	cr_expect_null(pool->runtime->given.loaded);
 	begin_training(&training, false, 0);
 	for (unsigned i = 0; i < 4; i++)
 		train(&training);
