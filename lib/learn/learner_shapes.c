@@ -80,7 +80,8 @@ static bool cover_enough(const struct seam_learner *learner)
 
 static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 {
-	for (uint32_t i = 0; i < learner->refused_count && i < SEAM_LEARNER_REFUSED; i++) {
+	const uint64_t count = seam__bits_min(learner->refused_count, SEAM_LEARNER_REFUSED);
+	for (uint64_t i = 0; i < count; i++) {
 		if (learner->refused[i] == fingerprint)
 			return true;
 	}
