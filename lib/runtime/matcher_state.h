@@ -165,6 +165,10 @@ struct seam_cursor *seam__tracker_cursor(const struct seam_matcher *matcher, con
 enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_cursor *cursor,
 	const struct seam_match_ask *ask, struct seam_slot_occurrence *ret_occurrence);
 
+/* All cursors are where the last request was found, and their threads are the plan's. Where parts of a period are alike
+ * a stream's own requests do not say in which of them it is; those of others do. */
+void seam__tracker_line_up(struct seam_matcher *matcher);
+
 /* A block was freed that was not due: if much less is live than the plan has here, the next request is looked at,
  * though it be expected. */
 void seam__tracker_freed(struct seam_matcher *matcher);

@@ -30,6 +30,8 @@ bool seam__recent_tell(
 	const uint64_t looked_at = seam__bits_min(told, TOLD);
 	uint64_t unexpected = 0;
 	for (uint64_t back = (told == loaded->slots ? 2 : 1) * told; back != 0; back--) {
+		if (back == told && told == loaded->slots)
+			seam__tracker_line_up(matcher); /* it ends where it began */
 		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % told) % SEAM_RECENT];
 		if (!asked->plain)
 			continue;

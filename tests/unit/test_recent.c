@@ -8,6 +8,7 @@
 #include "meta.h"
 #include "recent.h"
 #include "planned.h"
+#include "random_problem.h"
 
 static struct seam_meta *meta;
 static struct seam_loaded_plan *loaded;
@@ -167,6 +168,41 @@ static struct match_program of_layers(void)
 		(void)strcat(words, "a4096 b8192 c16384 d1024 e2048 -a -b -c -d -e ");
 	(void)strcat(words, "y65536 z98304 -y -z");
 	return match_program_of(words);
+}
+
+/* Micro-batches of equal layers, forward and back, with side streams and a second thread; and an end. */
+static struct match_program of_micro_batches(uint64_t *state)
+{
+	char words[8192] = "", layer[256] = "";
+	const unsigned micro_batches = 2 + (unsigned)random_below(state, 5),
+		       layers = 1 + (unsigned)random_below(state, 4);
+	for (unsigned i = 0; i < 5; i++) {
+		char word[32];
+		const unsigned stream = (unsigned)random_below(state, 3), thread = i / 3;
+		(void)snprintf(
+			word, sizeof word, "%c%u@%u^%u ", 'a' + (int)i, 512u << random_below(state, 3), stream, thread);
+		(void)strcat(layer, word);
+	}
+	(void)strcat(layer, "-a -b -c -d -e ");
+	for (unsigned i = 0; i < micro_batches * layers; i++)
+		(void)strcat(words, layer);
+	(void)strcat(words, "y65536 z98304 -y -z");
+	return match_program_of(words);
+}
+
+/* What a stream asks for does not say in which layer it is: others know. A few programs do the same on two threads. */
+Test(recent, streams_are_told_of_each_other)
+{
+	uint64_t state = 1;
+	unsigned missing = 0;
+	for (unsigned i = 0; i < 200; i++) {
+		open_loaded(of_micro_batches(&state));
+		recent = (struct seam_recent){0};
+		hear_slots(0, program.plan->header.slot_count);
+		missing += missed_from(0, true) != 0;
+		close_loaded();
+	}
+	cr_expect_leq(missing, 5, "%u of 200 miss something", missing);
 }
 
 /* Of a long period not all is known any more. */
