@@ -20,10 +20,11 @@
 struct search {
 	const struct seam_matcher *matcher;
 	uint64_t bytes;
-	uint64_t least; /* positions that a place must be idle for */
-	uint64_t times; /* in these parts of the circle are they */
-	uint64_t at;    /* what lies below is needed, or too narrow */
-	uint32_t steps; /* that are left */
+	uint64_t circle, frontier; /* positions around it, and where the frontier is among them */
+	uint64_t least;            /* positions that a place must be idle for */
+	uint64_t times;            /* in these parts of the circle are they */
+	uint64_t at;               /* what lies below is needed, or too narrow */
+	uint32_t steps;            /* that are left */
 };
 
 /* Whether the instance needs its place while the block lives. One that the program has passed over is due in another
@@ -31,12 +32,11 @@ struct search {
  * not the plan's. */
 static bool is_needed(const struct search *search, const struct seam_by_address *by_address)
 {
-	const struct seam_loaded_plan *loaded = search->matcher->now;
-	const struct seam_plan_block *plan_block = &loaded->instances[by_address->number];
-	const uint64_t due = seam__loaded_due_at_circle(loaded, by_address->at);
-	const bool is_around = due == 0 || (uint64_t)loaded->positions * loaded->copies - due <= by_address->length;
+	const struct seam_plan_block *plan_block = &search->matcher->now->instances[by_address->number];
+	const uint64_t due =
+		by_address->at - search->frontier + (by_address->at < search->frontier ? search->circle : 0);
 	if (plan_block->state != SEAM_PLANNED_FREE)
-		return is_around || due < search->least;
+		return due == 0 || search->circle - due <= by_address->length || due < search->least;
 	return due < search->least && search->matcher->missing != plan_block;
 }
 
@@ -60,31 +60,33 @@ static bool look_below(struct search *search, uint64_t to)
 /* Goes up through a stretch of instances. True: there is a place, at search->at. */
 static bool look_in(struct search *search, uint32_t low, uint32_t high)
 {
-	if (low == high || search->steps == 0)
-		return false;
-	const uint32_t middle = low + (high - low) / 2;
-	const struct seam_by_address *by_address = &search->matcher->now->by_address_entries[middle];
-	if (!seam__stretch_meets(by_address, search->at, search->times))
-		return false;
-	search->steps--;
-	if (look_in(search, low, middle))
-		return true;
-	if (is_needed(search, by_address)) {
-		if (look_below(search, by_address->begin))
+	const struct seam_by_address *by_address_entries = search->matcher->now->by_address_entries;
+	while (low < high && search->steps != 0) {
+		const uint32_t middle = low + (high - low) / 2;
+		const struct seam_by_address *by_address = &by_address_entries[middle];
+		if (!seam__stretch_meets(by_address, search->at, search->times))
+			return false;
+		search->steps--;
+		if (low < middle && look_in(search, low, middle))
 			return true;
-		search->at = seam__bits_max(search->at, by_address->end);
+		if (by_address->end > search->at && is_needed(search, by_address)) {
+			if (by_address->begin >= search->at + search->bytes && look_below(search, by_address->begin))
+				return true;
+			search->at = by_address->end;
+		}
+		low = middle + 1;
 	}
-	return look_in(search, middle + 1, high);
+	return false;
 }
 
 /* Whether there is a place at or above `from` that is idle for so many positions, at search->at. */
 static bool find(struct search *search, uint64_t least, uint64_t from)
 {
 	const struct seam_loaded_plan *loaded = search->matcher->now;
-	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
-	const uint64_t frontier = (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
-	search->least = seam__bits_min(least, circle);
-	search->times = seam__loaded_times(loaded, frontier, search->least);
+	search->circle = (uint64_t)loaded->positions * loaded->copies;
+	search->frontier = seam__frontier_circle_at(loaded);
+	search->least = seam__bits_min(least, search->circle);
+	search->times = seam__frontier_times(loaded, search->least);
 	search->at = from;
 	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
 }
