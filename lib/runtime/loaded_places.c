@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bits.h"
-#include "check.h"
 #include "meta.h"
 
 static int compare_by_address(const void *left, const void *right)
@@ -70,32 +69,6 @@ bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t be
 	static const uint64_t always = UINT64_MAX;
 	const struct visit v = {loaded, begin, end, times != NULL ? times : &always, visit, user};
 	return begin < end && visit_stretch(&v, 0, loaded->placed);
-}
-
-static bool raise(void *user, uint32_t number)
-{
-	const struct seam_loaded_plan *loaded = user;
-	SEAM_ASSERT(loaded->instances[number].blocked != UINT16_MAX);
-	loaded->instances[number].blocked++;
-	return false;
-}
-
-static bool fall(void *user, uint32_t number)
-{
-	const struct seam_loaded_plan *loaded = user;
-	SEAM_ASSERT(loaded->instances[number].blocked != 0);
-	loaded->instances[number].blocked--;
-	return false;
-}
-
-void seam__loaded_block(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end)
-{
-	(void)seam__loaded_overlapping(loaded, begin, end, NULL, raise, loaded);
-}
-
-void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end)
-{
-	(void)seam__loaded_overlapping(loaded, begin, end, NULL, fall, loaded);
 }
 
 /* Where a stretch has a last user, so have all that contain it. */

@@ -224,10 +224,6 @@ SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user);
 
-/* A range is blocked, or no more: every instance that overlaps it counts its ranges, 65,535 at most. */
-void seam__loaded_block(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end);
-void seam__loaded_unblock(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end);
-
 /* The instance is freed: it has the last user of its bytes. O(log instances). */
 void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block);
 

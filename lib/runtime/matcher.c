@@ -48,8 +48,8 @@ static inline struct seam_plan_block *expected(
 		&loaded->instances[seam__loaded_number(loaded, expected->slot, cursor->copy)];
 	const bool due =
 		seam__expected_fits(expected, ask->bytes) && cursor->base + expected->begin == loaded->frontier.at;
-	return due && plan_block->state == SEAM_PLANNED_FREE && plan_block->blocked == 0 &&
-			loaded->frontier.at < matcher->off_plan.until
+	return due && plan_block->state == SEAM_PLANNED_FREE && loaded->frontier.at < matcher->off_plan.until &&
+			seam__matcher_is_clear(matcher, plan_block)
 		? plan_block
 		: NULL;
 }

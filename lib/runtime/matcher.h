@@ -25,7 +25,7 @@
  *   H2  every live block of the current loaded plan whose interval is not around the frontier is an
  *       overdue block; these are in order
  *   H3  cursors, frontiers and repetitions are in range
- *   H4  blocked ranges lie apart, by address; an instance's `blocked` counts those that it overlaps
+ *   H4  blocked ranges lie apart, by address; none overlaps an instance that is noted to be clear of them
  *   H5  the counts of live blocks and bytes are right
  *   H6  nothing of the current loaded plan is due in the place of a dynamic or borrowed block before it is overdue
  *   H7  a loaded plan that waits to become current, and the one whose place it takes, are two of the matcher's
@@ -67,10 +67,10 @@ struct seam_plan_block {
 		struct seam_block_use *uses;
 		uint64_t used_by; /* free: other streams of its last use, by their numbers in the active plan */
 	};
-	uint32_t number;  /* matcher's: slot * copies + copy */
-	uint16_t blocked; /* matcher's */
-	uint8_t state;    /* matcher's: enum seam_planned_state */
-	uint8_t loaded;   /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
+	uint32_t number; /* matcher's: slot * copies + copy */
+	uint16_t clear;  /* matcher's: nothing is blocked here as of this version of its ranges; 0: not known */
+	uint8_t state;   /* matcher's: enum seam_planned_state */
+	uint8_t loaded;  /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
 /* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
@@ -219,13 +219,11 @@ SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, stru
 void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user);
 
-/* Bytes [begin, end) of the arena cannot be used: instances of all loaded plans that overlap are blocked. Blocked
- * ranges do not overlap each other. O(log slots + instances that overlap + ranges above). Errors: SEAM_OOM_META (more
- * than 65,535 ranges are too many as well). */
+/* Bytes [begin, end) of the arena cannot be used, nor instances of any loaded plan that overlap them. Blocked ranges do
+ * not overlap each other. O(log ranges + ranges above). Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
-/* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges * log slots +
- * instances that overlap them). */
+/* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges). */
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* Bytes of all blocked ranges, of each. */

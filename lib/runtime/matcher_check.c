@@ -133,16 +133,13 @@ static const char *check_ranges(const struct seam_matcher *matcher)
 	return NULL;
 }
 
-static const char *check_blocked(const struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
+static const char *check_clear(const struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
 {
 	for (uint32_t i = 0; i < loaded->placed; i++) {
 		const struct seam_plan_block *p = &loaded->instances[loaded->by_address_entries[i].number];
-		uint32_t blocked = 0;
-		for (uint32_t b = 0; b < matcher->blocked_count; b++)
-			blocked +=
-				matcher->blocked[b].begin < p->offset + p->bytes && p->offset < matcher->blocked[b].end;
-		if (blocked != p->blocked)
-			return "H4";
+		for (uint32_t b = 0; p->clear == matcher->blocked_version && b < matcher->blocked_count; b++)
+			if (matcher->blocked[b].begin < p->offset + p->bytes && p->offset < matcher->blocked[b].end)
+				return "H4";
 	}
 	return NULL;
 }
@@ -177,7 +174,7 @@ const char *seam__matcher_check(const struct seam_matcher *matcher)
 	for (uint32_t i = 0; broken == NULL && i < matcher->loaded_count; i++) {
 		broken = seam__loaded_check(matcher->loaded_plans[i]);
 		if (broken == NULL)
-			broken = check_blocked(matcher, matcher->loaded_plans[i]);
+			broken = check_clear(matcher, matcher->loaded_plans[i]);
 	}
 	if (broken == NULL && matcher->now != NULL)
 		broken = check_around(matcher->now);

@@ -12,6 +12,7 @@ enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **
 	matcher->meta = meta;
 	matcher->owner = SEAM_NOBODY;
 	matcher->off_plan.until = UINT64_MAX;
+	matcher->blocked_version = 1;
 	seam__slab_init(&matcher->overdue_slab, meta, sizeof(struct seam_overdue_block));
 	seam__slab_init(&matcher->off_plan_slab, meta, sizeof(struct seam_off_plan_block));
 	*ret_matcher = matcher;
@@ -97,15 +98,6 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 }
 
 /* Blocked ranges over an instance, up to too many. */
-/* What is blocked is blocked for a new loaded plan too. */
-static void block_loaded(const struct seam_matcher *matcher, struct seam_loaded_plan *loaded)
-{
-	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++)
-		loaded->instances[n].blocked = 0;
-	for (uint32_t b = 0; b < matcher->blocked_count; b++)
-		seam__loaded_block(loaded, matcher->blocked[b].begin, matcher->blocked[b].end);
-}
-
 static void note_streams(struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
 {
 	if (matcher->some_loaded) {
@@ -148,7 +140,6 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_loaded_
 		index++;
 	if (index == SEAM_OWNERS)
 		return SEAM_OOM_META;
-	block_loaded(matcher, loaded);
 	/* What may fail comes first: switching to the loaded plan takes all that is live. */
 	struct seam_loaded_plan *before = matcher->now;
 	if (matcher->successor != NULL && before != matcher->replaced)
@@ -170,6 +161,7 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_loaded_
 	matcher->owners[index] = loaded;
 	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++)
 		loaded->instances[n].loaded = (uint8_t)index;
+	seam__loaded_forget_clear(loaded);
 	const uint32_t at = matcher->loaded_count == 0 ? 0 : 1;
 	matcher->loaded_plans[matcher->loaded_count] = loaded;
 	put_at(matcher, loaded, at, matcher->loaded_count++);

@@ -107,7 +107,7 @@ enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct se
 	const bool passed = end < loaded->frontier.at;
 	if (passed && live_overlaps(loaded, plan_block))
 		return missed(matcher, occurrence, plan_block, requested_bytes, SEAM_MISS_late);
-	if (plan_block->blocked != 0) {
+	if (!seam__matcher_is_clear(matcher, plan_block)) {
 		*ret_block = plan_block;
 		return missed(matcher, occurrence, plan_block, requested_bytes, SEAM_MISS_gap);
 	}

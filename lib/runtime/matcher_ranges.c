@@ -35,19 +35,37 @@ uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t a
 	return low;
 }
 
+bool seam__matcher_find_clear(const struct seam_matcher *matcher, struct seam_plan_block *plan_block)
+{
+	const uint32_t at = seam__matcher_blocked_at(matcher, plan_block->offset);
+	if (at < matcher->blocked_count && matcher->blocked[at].begin < plan_block->offset + plan_block->bytes)
+		return false;
+	plan_block->clear = matcher->blocked_version;
+	return true;
+}
+
+void seam__loaded_forget_clear(struct seam_loaded_plan *loaded)
+{
+	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++)
+		loaded->instances[n].clear = 0;
+}
+
 enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
 	SEAM_ASSERT(begin < end);
-	if (matcher->blocked_count == UINT16_MAX || !grow_blocked(matcher))
-		return SEAM_OOM_META; /* more could lie over one instance than that counts */
+	if (!grow_blocked(matcher))
+		return SEAM_OOM_META;
 	const uint32_t at = seam__matcher_blocked_at(matcher, begin);
 	SEAM_ASSERT(at == matcher->blocked_count || end <= matcher->blocked[at].begin);
 	memmove(&matcher->blocked[at + 1], &matcher->blocked[at],
 		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
 	matcher->blocked[at] = (struct seam_blocked){begin, end};
 	matcher->blocked_count++;
-	for (uint32_t i = 0; i < matcher->loaded_count; i++)
-		seam__loaded_block(matcher->loaded_plans[i], begin, end);
+	if (++matcher->blocked_version == 0) {
+		matcher->blocked_version = 1;
+		for (uint32_t i = 0; i < matcher->loaded_count; i++)
+			seam__loaded_forget_clear(matcher->loaded_plans[i]);
+	}
 	return SEAM_OK;
 }
 
@@ -58,8 +76,6 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 	for (; behind < matcher->blocked_count && matcher->blocked[behind].begin < end; behind++) {
 		const struct seam_blocked *blocked = &matcher->blocked[behind];
 		SEAM_ASSERT(begin <= blocked->begin && blocked->end <= end);
-		for (uint32_t i = 0; i < matcher->loaded_count; i++)
-			seam__loaded_unblock(matcher->loaded_plans[i], blocked->begin, blocked->end);
 	}
 	if (behind == first)
 		return; /* an array of nothing may have no address */

@@ -56,6 +56,7 @@ struct seam_matcher {
 	bool some_loaded;             /* one was added */
 	bool several_streams;         /* loaded plans that were ever added have more than one stream between them */
 	bool several_loaded;          /* more than one was ever added */
+	uint16_t blocked_version;     /* above 0; rises when a range is blocked */
 	uint64_t some_stream;         /* of the first loaded plan */
 	struct seam_match_counts counts;
 
@@ -198,7 +199,20 @@ void seam__matcher_succeed_unmarked(struct seam_matcher *matcher);
 /* The last block of a forgotten loaded plan is freed. */
 void seam__matcher_forget(struct seam_matcher *matcher, struct seam_loaded_plan *loaded);
 
-/* matcher_ranges.c: the first blocked range that ends behind `at`. O(log ranges). */
+/* matcher_ranges.c: whether nothing is blocked in the instance's place, which is noted then. O(log ranges). */
+bool seam__matcher_find_clear(const struct seam_matcher *matcher, struct seam_plan_block *plan_block);
+
+/* The same. It is looked at once after the last range was blocked. */
+static inline bool seam__matcher_is_clear(const struct seam_matcher *matcher, struct seam_plan_block *plan_block)
+{
+	return SEAM_LIKELY(plan_block->clear == matcher->blocked_version) ||
+		seam__matcher_find_clear(matcher, plan_block);
+}
+
+/* Nothing is noted of what is blocked. */
+void seam__loaded_forget_clear(struct seam_loaded_plan *loaded);
+
+/* The first blocked range that ends behind `at`. O(log ranges). */
 uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t at);
 
 /* matcher_dynamic.c: the lowest part of [at, end) that is taken by overdue blocks, off-plan blocks and blocked ranges;

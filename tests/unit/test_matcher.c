@@ -170,6 +170,25 @@ Test(matcher, blocked_places_are_gaps_until_unblocked)
 	close_all();
 }
 
+Test(matcher, places_are_blocked_however_often_others_were_blocked_since_they_were_looked_at)
+{
+	open_with("a4096 -a");
+	give(hit(4096));
+	for (uint32_t i = 1; i < UINT16_MAX; i++) {
+		cr_assert_eq(seam__matcher_block(player.matcher, 8192, 12288), SEAM_OK);
+		seam__matcher_unblock(player.matcher, 8192, 12288);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		struct seam_plan_block *a = NULL;
+		cr_assert_eq(seam__matcher_block(player.matcher, 0, 512), SEAM_OK);
+		match_check(&player);
+		cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
+		seam__matcher_unblock(player.matcher, 0, 512);
+	}
+	give(hit(4096));
+	close_all();
+}
+
 Test(matcher, ranges_are_unblocked_together)
 {
 	open_with("a4096 -a");
