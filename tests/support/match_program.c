@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "matcher_state.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "planned.h"
@@ -264,6 +265,28 @@ static bool is_idle(const struct match_player *player, uint64_t at, uint64_t byt
 	return seam__matcher_idle(player->matcher, at, at + bytes) >= seam__matcher_reach(player->matcher);
 }
 
+/* For how many positions a borrowed block is taken to be in nobody's way: as long as it will live, but not at all in
+ * the place of the slot that was missed, which the program may come to again. */
+static void assert_until(const struct match_player *player, const struct seam_plan_block *plan_block, uint64_t reach)
+{
+	const struct seam_loaded_plan *loaded = player->matcher->now;
+	const struct seam_off_plan *off_plan = &player->matcher->off_plan;
+	const struct seam_plan_block *missing = player->matcher->missing;
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+	bool displaces = false;
+	for (uint64_t at = plan_block->offset; missing != NULL && at < plan_block->offset + plan_block->bytes;
+		at += 512)
+		displaces |= missing->offset <= at && at < missing->offset + missing->bytes;
+	for (uint32_t i = 0; i < off_plan->count; i++)
+		cr_assert(off_plan->entries[i].begin != plan_block->offset ||
+				off_plan->entries[i].until - loaded->frontier.at ==
+					(displaces                       ? 0
+							: reach < circle ? reach
+									 : circle),
+			"%s, seed %llu: in the way at %llu", player->name, (unsigned long long)player->seed,
+			(unsigned long long)off_plan->entries[i].until);
+}
+
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. Where
  * one is idle long enough, such a one is taken. */
 static struct seam_plan_block *borrow(struct match_player *player, uint64_t bytes)
@@ -279,7 +302,10 @@ static struct seam_plan_block *borrow(struct match_player *player, uint64_t byte
 		idle[i] = i * 512 + bytes <= player->arena_bytes && is_idle(player, i * 512, bytes);
 		any |= idle[i];
 	}
+	const uint64_t reach = seam__matcher_reach(player->matcher);
 	struct seam_plan_block *plan_block = seam__matcher_borrow(player->matcher, bytes);
+	if (any && plan_block != NULL)
+		assert_until(player, plan_block, reach);
 	cr_assert(!any || (plan_block != NULL && idle[plan_block->offset / 512]),
 		"%s, seed %llu: %llu is not idle, and others are", player->name, (unsigned long long)player->seed,
 		(unsigned long long)(plan_block == NULL ? UINT64_MAX : plan_block->offset));

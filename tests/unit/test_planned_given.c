@@ -4,6 +4,7 @@
 #include <seam/plan.h>
 
 #include "plan_format.h"
+#include "planned_impl.h"
 #include "record.h"
 
 #define BLOCKS 12u
@@ -30,8 +31,12 @@ static void expect_nothing_left(void)
 
 TestSuite(planned_given, .init = set_up);
 
+static bool of_chunks; /* blocks are whole chunks */
+
 static uint64_t bytes_of(unsigned i)
 {
+	if (of_chunks)
+		return MIB(2);
 	return MIB(2) + i % 5 * MIB(1) + i * KIB(4);
 }
 
@@ -158,4 +163,24 @@ Test(planned_given, a_plan_that_is_worse_than_none_is_refused)
 	seam_plan_free(plan);
 	close_with_streams();
 	expect_nothing_left();
+}
+
+/* Its arena has not a byte more than the plan needs. */
+Test(planned_given, a_plan_that_fills_the_open_arena_is_added_to_it)
+{
+	of_chunks = true;
+	struct seam_plan *plan = make_plan(1, NULL);
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+	iterate(1);
+	const uint64_t hits = pool->runtime->counts.hits;
+	cr_assert_gt(hits, 0);
+	cr_assert_eq(seam__active_open(pool->runtime)->arena.bytes, plan->header.arena_bytes);
+	cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+	cr_expect_eq(pool->runtime->counts.drops, 0);
+	cr_expect_eq(pool->runtime->counts.adoptions, 2);
+	iterate(1);
+	cr_expect_gt(pool->runtime->counts.hits, hits);
+	seam_plan_free(plan);
+	close_with_streams();
 }
