@@ -1,0 +1,167 @@
+/* test_learner_look.c: whether what is open serves well enough that no new plan is wanted, what is known of a plan that
+ * went, and how long a period may be planned: the rules of learner_look.c and learner_plan.c, at their limits.
+ */
+#include "core_fixture.h"
+
+#include "learner_impl.h"
+#include "planned_impl.h"
+#include "random_problem.h"
+
+#define SEEDS 4000u
+#define PERIOD 100u
+
+static struct seam_active_plan active; /* nothing of it is looked at but whether it has started */
+
+/* What a runtime has counted up to a moment. */
+struct moment {
+	uint64_t requests, misses, displaced, strange;
+};
+
+static struct moment draw_more(uint64_t *state, const struct moment *from)
+{
+	static const uint64_t limits[] = {0, PERIOD / 2, 2 * PERIOD, 1000, 16 * PERIOD, 20 * PERIOD};
+	struct moment more = {.requests = limits[random_below(state, 6)] + random_below(state, 3)};
+	const uint64_t shares[] = {
+		more.requests, more.requests / 2, more.requests / 8, more.requests / 200, PERIOD / 2};
+	more.misses = shares[random_below(state, 5)] + random_below(state, 3);
+	more.misses = more.misses < more.requests ? more.misses : more.requests;
+	const uint64_t strange[] = {0, more.misses / 2, more.requests / 16, more.misses};
+	more.strange = strange[random_below(state, 4)] + random_below(state, 2);
+	more.strange = more.strange < more.misses ? more.strange : more.misses;
+	more.displaced = random_below(state, more.misses - more.strange + 1);
+	return (struct moment){from->requests + more.requests, from->misses + more.misses,
+		from->displaced + more.displaced, from->strange + more.strange};
+}
+
+static void set_counts(const struct moment *now)
+{
+	struct seam_planned_counts *counts = &pool->runtime->counts;
+	memset(counts->misses, 0, sizeof counts->misses);
+	counts->requests = now->requests;
+	counts->hits = now->requests - now->misses;
+	counts->misses[SEAM_MISS_late] = now->displaced;
+	counts->misses[SEAM_MISS_lost] = now->strange / 2;
+	counts->misses[SEAM_MISS_size] = now->strange - now->strange / 2;
+	counts->misses[SEAM_MISS_cursor] = now->misses - now->strange - now->displaced;
+}
+
+/* What is to be known behind a look. */
+struct wanted {
+	bool proven, strange, serves;
+	struct moment seen;
+};
+
+/* seen: at the last look. Nothing is known of a plan before it has had two periods, or half a period of misses. */
+static struct wanted judge(const struct moment *seen, const struct moment *started, const struct moment *now, bool open)
+{
+	const bool is_first = seen->requests <= started->requests;
+	const struct moment *from = is_first ? started : seen;
+	const uint64_t requests = now->requests - from->requests, strange = now->strange - from->strange;
+	uint64_t misses = now->misses - from->misses;
+	if (is_first)
+		misses -= now->displaced - from->displaced;
+	if (open && (!active.started || (requests < 2 * PERIOD && misses <= PERIOD / 2)))
+		return (struct wanted){.seen = *from, .serves = true};
+	return (struct wanted){
+		.proven = open && 200 * misses <= requests,
+		.strange = open && 2 * strange > misses - misses % 2 && 16 * strange > requests - requests % 16,
+		.serves = open,
+		.seen = *now,
+	};
+}
+
+static void look(uint64_t seed)
+{
+	struct seam_learner *learner = pool->learner;
+	struct seam_runtime *runtime = pool->runtime;
+	uint64_t state = seed;
+	const struct moment none = {0}, a = draw_more(&state, &none), b = draw_more(&state, &a),
+			    now = draw_more(&state, &b);
+	const bool is_first = random_below(&state, 2) == 0, open = random_below(&state, 4) != 0;
+	const struct moment *seen = is_first ? &a : &b, *started = is_first ? &b : &a;
+	set_counts(&now);
+	learner->seen_requests = seen->requests;
+	learner->seen_misses = seen->misses;
+	learner->seen_displaced = seen->displaced;
+	learner->seen_strange = seen->strange;
+	runtime->started_requests = started->requests;
+	runtime->started_misses = started->misses;
+	runtime->started_displaced = started->displaced;
+	runtime->started_strange = started->strange;
+	learner->period_requests = PERIOD;
+	learner->period_events = 7 + seed;
+	learner->known_events = 0;
+	learner->proven = learner->strange = false;
+	learner->serves = true;
+	learner->looks.next.events = 0; /* one is due */
+	active.started = random_below(&state, 8) != 0;
+	runtime->open = open;
+	if (open)
+		LIST_INSERT_HEAD(&runtime->active_plans, &active, link);
+	const struct wanted wanted = judge(seen, started, &now, open);
+	cr_assert(seam__learner_look(learner));
+	cr_assert(learner->proven == wanted.proven && learner->strange == wanted.strange &&
+			learner->serves == wanted.serves,
+		"seed %lu: proven %d, strange %d, serves %d", (unsigned long)seed, learner->proven, learner->strange,
+		learner->serves);
+	cr_assert_eq(learner->known_events, wanted.proven ? learner->period_events : 0);
+	cr_assert(learner->seen_requests == wanted.seen.requests && learner->seen_misses == wanted.seen.misses &&
+			learner->seen_displaced == wanted.seen.displaced &&
+			learner->seen_strange == wanted.seen.strange,
+		"seed %lu: another moment was seen", (unsigned long)seed);
+	if (open)
+		LIST_REMOVE(&active, link);
+	runtime->open = false;
+}
+
+Test(learner_look, a_plan_that_misses_hardly_anything_is_proven)
+{
+	open_pool(MIB(64), "plan:inline");
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		look(seed);
+	struct seam_runtime *runtime = pool->runtime;
+	memset(&runtime->counts, 0, sizeof runtime->counts);
+	runtime->started_requests = runtime->started_misses = 0;
+	runtime->started_displaced = runtime->started_strange = 0;
+	close_pool();
+}
+
+/* The window begins anew behind one that was proven; behind another the next look comes when it has doubled. */
+Test(learner_look, a_plan_that_went_is_proven_no_more)
+{
+	open_pool(MIB(64), "plan:inline");
+	struct seam_learner *learner = pool->learner;
+	for (unsigned i = 0; i < 600; i++)
+		must_free(must_alloc(MIB(1), NULL));
+	learner->proven = true;
+	learner->repeats_from = 5;
+	for (unsigned drops = 1; drops <= 2; drops++) {
+		const struct seam_look_time since = learner->looks.since;
+		pool->runtime->counts.drops++;
+		learner->refused_count = 3;
+		(void)seam__learner_look(learner);
+		cr_expect_not(learner->proven);
+		cr_expect_eq(learner->refused_count, 0);
+		cr_expect_eq(learner->seen_drops, drops);
+		cr_expect_eq(learner->looks.since.events != since.events, drops == 1);
+		cr_expect_eq(learner->repeats_from, 0);
+	}
+	pool->runtime->counts.drops = 0;
+	close_pool();
+}
+
+Test(learner_look, larger_periods_may_be_planned_longer)
+{
+	struct seam_learner learner = {.place_ns = 1000, .place_nodes = 50};
+	for (uint64_t requests = 0; requests <= 300; requests += 100) {
+		for (int deterministic = 0; deterministic < 2; deterministic++) {
+			learner.deterministic = deterministic != 0;
+			const struct seam_plan_options options =
+				seam__learner_limits(&learner, requests, 4000, requests * 10);
+			cr_expect_eq(options.time_limit_ns, 1000 + 20000 * requests);
+			cr_expect_eq(options.node_limit, deterministic != 0 ? 50 + 100 * requests : 0);
+			cr_expect_float_eq(
+				options.target_gap, 0.0025 * (requests == 0 ? 1 : 400 / (double)requests), 1e-12);
+		}
+	}
+}
