@@ -257,8 +257,11 @@ bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_as
 	const bool is_found = matcher->now != NULL &&
 		seam__tracker_find(matcher, seam__tracker_cursor(matcher, ask), ask, &occurrence) == SEAM_MISS_NONE;
 	const uint64_t at = is_found ? occurrence.base + occurrence.expected->begin : 0;
+	const uint64_t unmarked = matcher->now != NULL ? matcher->now->unmarked : 0;
 	if (is_found && seam__frontier_move(matcher, at) && matcher->now->frontier.at == at)
 		seam__frontier_step(matcher, matcher->now);
+	if (is_found)
+		matcher->now->unmarked = unmarked;                 /* marks of then are not told */
 	matcher->balance = (struct seam_balance){.partial = true}; /* blocks of then are nobody's that was told of */
 	return is_found;
 }

@@ -211,7 +211,7 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 
 void seam__planned_step(struct seam_runtime *runtime)
 {
-	if (runtime->open && !seam__active_open(runtime)->suspended)
+	if (runtime->open)
 		seam__matcher_step(seam__active_open(runtime)->matcher);
 }
 

@@ -5,6 +5,7 @@
 
 #include "emu.h"
 #include "plan_format.h"
+#include "matcher_state.h"
 #include "planned.h"
 
 #define ONE "4194304" /* MIB(4) */
@@ -241,6 +242,18 @@ Test(planned_figures, a_plan_that_is_departed_from_is_suspended_until_the_progra
 	cr_expect_eq(get_plan_stats().hits - before.hits, get_plan_stats().requests - before.requests);
 	cr_expect_eq(get_stats().memory_calls, calls);
 	cr_expect_eq(get_plan_stats().adoptions, suspended.adoptions);
+	close_pool();
+}
+
+Test(planned_figures, a_suspended_plan_hears_of_steps)
+{
+	open_served("chunk_bytes:2M");
+	const struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	depart(80);
+	cr_assert(active->suspended);
+	cr_assert(seam__matcher_is_unmarked(active->matcher));
+	cr_assert_ok(seam_step(pool));
+	cr_expect_not(seam__matcher_is_unmarked(active->matcher));
 	close_pool();
 }
 

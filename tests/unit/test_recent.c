@@ -205,6 +205,23 @@ Test(recent, streams_are_told_of_each_other)
 	cr_expect_leq(missing, 5, "%u of 200 miss something", missing);
 }
 
+/* The program's steps of then are not told. Without any, a plan of the same kind would take this one's place in the
+ * midst of an iteration. */
+Test(recent, what_is_told_are_no_repetitions_without_steps)
+{
+	const struct program_wish wish = {.seed = 5, .slots = 120, .iterations = 4};
+	struct match_player player;
+	open_loaded(match_program(&wish));
+	hear_slots(0, program.plan->header.slot_count);
+	match_open(&player, "steps", 1);
+	match_add(&player, &program, true);
+	seam__matcher_step(player.matcher);
+	cr_assert(seam__recent_tell(&recent, loaded, player.matcher));
+	cr_expect_eq(player.matcher->now->unmarked, 0);
+	match_close(&player);
+	close_loaded();
+}
+
 /* Of a long period not all is known any more. */
 Test(recent, of_less_than_a_repetition_all_that_is_known_is_told)
 {
