@@ -97,40 +97,53 @@ static uint32_t find_run(const struct seam_cursor *cursor, uint32_t hash, uint32
 	return low;
 }
 
+/* The longest agreement so far. */
+struct agreeing {
+	struct seam_guess best;
+	uint32_t distance; /* around the circle */
+	uint32_t equals;   /* places that agree as long */
+};
+
+/* The history may end where this run does. */
+static void look_at_run(const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near,
+	uint32_t expected, struct agreeing *agreeing)
+{
+	const uint32_t apart = (uint32_t)seam__bits_distance(expected, near);
+	const uint32_t distance = (uint32_t)seam__bits_min(apart, cursor->count - apart);
+	if (agreeing->best.length == SEAM_HEARD && distance >= agreeing->distance)
+		return; /* no other agrees more */
+	const uint32_t length = seam__cursor_agrees(cursor, expected, history).length;
+	if (length < SEAM_RUN || length < agreeing->best.length)
+		return;
+	agreeing->equals = length > agreeing->best.length ? 1 : agreeing->equals + 1;
+	if (length > agreeing->best.length || distance < agreeing->distance) {
+		agreeing->best = (struct seam_guess){expected, length};
+		agreeing->distance = distance;
+	}
+}
+
 /* Equal layers give equal runs: only a longer history tells them apart, up to what is remembered, or to all that the
  * cursor has. Where even that does not, the nearest such place is likeliest: it is a request or two that the cursor is
  * wrong by, rather than a layer. */
 struct seam_guess seam__cursor_guess(
 	const struct seam_cursor *cursor, const struct seam_history *history, uint32_t near)
 {
-	struct seam_guess best = {0, 0};
+	struct agreeing agreeing = {{0, 0}, 0, 0};
 	if (history->heard < SEAM_RUN)
-		return best;
+		return agreeing.best;
 	const uint32_t hash = hash_run(history);
 	const uint32_t enough = cursor->count < SEAM_RUN ? SEAM_RUN
 		: cursor->count < SEAM_HEARD             ? cursor->count
 							 : SEAM_HEARD;
-	uint32_t equals = 0, nearest = 0;
 	const uint32_t middle = find_run(cursor, hash, near);
-	const uint32_t behind = (uint32_t)seam__bits_min(middle + SEAM_HITS, cursor->count);
-	for (uint32_t r = middle - (uint32_t)seam__bits_min(middle, SEAM_HITS); r < behind; r++) {
-		if (cursor->runs[r].hash != hash)
-			continue;
-		const uint32_t expected = cursor->runs[r].last;
-		const uint32_t length = seam__cursor_agrees(cursor, expected, history).length;
-		const uint32_t apart = (uint32_t)seam__bits_distance(expected, near);
-		const uint32_t distance = (uint32_t)seam__bits_min(apart, cursor->count - apart);
-		if (length < SEAM_RUN || length < best.length)
-			continue;
-		equals = length > best.length ? 1 : equals + 1;
-		if (length > best.length || distance < nearest) {
-			best = (struct seam_guess){expected, length};
-			nearest = distance;
-		}
-	}
-	if (equals > 1 && best.length < enough)
-		best.length = 0;
-	return best;
+	const struct seam_run *run = &cursor->runs[middle], *end = &cursor->runs[cursor->count];
+	for (const struct seam_run *r = run; r != cursor->runs && run - r < SEAM_HITS && r[-1].hash == hash; r--)
+		look_at_run(cursor, history, near, r[-1].last, &agreeing);
+	for (const struct seam_run *r = run; r != end && r - run < SEAM_HITS && r->hash == hash; r++)
+		look_at_run(cursor, history, near, r->last, &agreeing);
+	if (agreeing.equals > 1 && agreeing.best.length < enough)
+		agreeing.best.length = 0;
+	return agreeing.best;
 }
 
 static void fill_expectations(const struct seam_plan *plan, struct seam_loaded_plan *loaded, const struct owned *list)

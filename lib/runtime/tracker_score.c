@@ -66,6 +66,13 @@ static uint32_t agree_before(
 	return exact - (exact != 0 && expected->bytes != 0);
 }
 
+/* Whether a candidate could be cheaper than the best, if all that was paid speaks for it: only then is it worth a look.
+ */
+static bool may_win(const struct seam_scene *scene, const struct seam_candidate *best, int bits)
+{
+	return bits - (int)scene->debt < best->total;
+}
+
 /* Takes it if it is cheaper than the best. */
 static void consider(const struct seam_scene *scene, struct seam_candidate *best, struct seam_candidate candidate)
 {
@@ -76,6 +83,8 @@ static void consider(const struct seam_scene *scene, struct seam_candidate *best
 	candidate.total += expected->bytes != scene->bytes && !scene->dynamic ? INEXACT : 0;
 	if (candidate.plan == plan && candidate.kind != SEAM_AT_BEGINNING)
 		candidate.total += frontier_bits(scene, candidate.at);
+	if (!may_win(scene, best, candidate.total))
+		return;
 	if (scene->debt != 0 && candidate.kind != SEAM_AT_SKIPPED) {
 		const int paid = SEAM_EXTRA * (int)agree_before(scene, candidate.cursor, expected);
 		candidate.total -= at_most((int)scene->debt, paid);
@@ -90,9 +99,8 @@ static bool fits(const struct seam_scene *scene, const struct seam_expected_slot
 }
 
 /* Whether the slot has been asked for in this repetition. One that is in use since the last one is only late. */
-static bool is_taken(const struct seam_loaded_plan *plan, const struct seam_expected_slot *expected, uint64_t at)
+static bool is_taken(const struct seam_loaded_plan *plan, const struct seam_expected_slot *expected, uint32_t copy)
 {
-	const uint32_t copy = (uint32_t)(at / plan->positions % plan->copies);
 	return plan->instances[seam__loaded_number(plan, expected->slot, copy)].state == SEAM_PLANNED_LIVE;
 }
 
@@ -104,12 +112,13 @@ static void look_ahead(
 	struct seam_loaded_plan *plan = scene->plans[0];
 	const struct seam_expected_slot *expected = cursor->next;
 	uint64_t base = cursor->base;
+	uint32_t copy = cursor->copy;
 	uint32_t missed = cursor == scene->cursor ? cursor->missed : 0;
 	uint32_t left_out = 0;
 	int bits = 0;
-	for (uint32_t n = 0; n < most && n < cursor->count; n++) {
+	for (uint32_t n = 0; n < most && n < cursor->count && may_win(scene, best, bits); n++) {
 		const uint64_t at = base + expected->begin;
-		const bool taken = is_taken(plan, expected, at);
+		const bool taken = is_taken(plan, expected, copy);
 		if (fits(scene, expected) && !taken)
 			consider(scene, best,
 				(struct seam_candidate){.kind = SEAM_AT_NEXT,
@@ -127,6 +136,7 @@ static void look_ahead(
 		if (++expected == cursor->first + cursor->count) {
 			expected = cursor->first;
 			base += plan->positions;
+			copy = copy + 1 == plan->copies ? 0 : copy + 1;
 		}
 	}
 }
@@ -143,7 +153,8 @@ static void look_at_skipped(const struct seam_scene *scene, struct seam_candidat
 			continue;
 		const uint64_t at = occurrence->base + occurrence->expected->begin;
 		if (is_group ||
-			(!is_taken(plan, occurrence->expected, at) && at + 2 * SEAM_HEARD > seam__cursor_at(cursor)))
+			(!is_taken(plan, occurrence->expected, occurrence->copy) &&
+				at + 2 * SEAM_HEARD > seam__cursor_at(cursor)))
 			consider(scene, best,
 				(struct seam_candidate){.kind = SEAM_AT_SKIPPED,
 					.plan = plan,
@@ -241,8 +252,8 @@ static void look_at_beginnings(const struct seam_scene *scene, struct seam_loade
 	const uint32_t first = seam__cursor_expected_at(cursor, position);
 	if (scene->said || !is_now)
 		look_at_beginning(scene, plan, cursor, first, scene->since, scene->said ? BEGINNING : UNSAID, best);
-	const bool is_known = scene->cursor != NULL && !scene->cursor->cold;
-	for (uint64_t since = 1; scene->debt != 0 && is_known && since <= SEAM_HEARD; since++)
+	const bool is_known = scene->cursor != NULL && !scene->cursor->cold && scene->debt != 0;
+	for (uint64_t since = 1; is_known && since <= SEAM_HEARD && may_win(scene, best, ANEW); since++)
 		look_at_beginning(scene, plan, cursor, first, since, ANEW, best);
 	if (is_now && cursor == scene->cursor && scene->live_known && scene->debt != 0 &&
 		scene->freed > seam__live_slack(plan->live_at[plan->frontier.position]))
@@ -271,7 +282,7 @@ struct seam_candidate seam__tracker_choose(const struct seam_scene *scene)
 				look_at_beginnings(scene, plan, cursor, plan->marks.at[i], &best);
 			if (begins && plan->marks.count == 0)
 				look_at_beginnings(scene, plan, cursor, p == 0 ? plan->least_at : 0, &best);
-			if (lags(scene) || JUMP - (int)scene->debt < best.total)
+			if (lags(scene) || may_win(scene, &best, JUMP))
 				look_up(scene, plan, cursor, &best);
 		}
 	}
