@@ -160,13 +160,14 @@ static bool is_looked_at(const struct drawn *drawn, const struct seam_history *h
 	return agree(drawn, at, history) >= SEAM_RUN && between < SEAM_HITS;
 }
 
-/* The longest agreement, of equal ones the nearest, and of those the first; where several are equal, all that is known
- * must agree. */
+/* The longest agreement, of equal ones the nearest, and of those the first as it goes down from `near`, then up; where
+ * several are equal, all that is known must agree. */
 static struct seam_guess guess_of(const struct drawn *drawn, const struct seam_history *history, uint32_t near)
 {
 	struct seam_guess best = {0, 0};
 	uint32_t equals = 0;
-	for (uint32_t at = 0; at < drawn->count; at++) {
+	for (uint32_t i = 0; i < drawn->count; i++) {
+		const uint32_t at = i < near ? near - 1 - i : i;
 		const uint32_t length = agree(drawn, at, history);
 		if (!is_looked_at(drawn, history, near, at) || length < best.length)
 			continue;
