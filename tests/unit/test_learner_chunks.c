@@ -108,3 +108,18 @@ Test(learner_chunks, no_more_is_chosen_than_is_needed)
 	cr_expect_gt(surplus_bytes, 0, "nothing was left over: this tests nothing");
 	close_pool();
 }
+
+/* Who destroys the pool waits for the worker. */
+Test(learner_chunks, the_search_for_a_plan_ends_with_the_pool)
+{
+	begin();
+	run_until(SEAM_LEARN_PLAN);
+	__atomic_store_n(&pool->learner->stop, 1, __ATOMIC_RELAXED);
+	bool did = false;
+	seam__pool_work(pool->learner, &did);
+	cr_assert_not_null(pool->learner->plan);
+	cr_expect_neq(pool->learner->plan->header.flags & SEAM_PLAN_CANCELLED, 0);
+	__atomic_store_n(&pool->learner->stop, 0, __ATOMIC_RELAXED);
+	must_free(kept);
+	close_pool();
+}

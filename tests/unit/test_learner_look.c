@@ -4,6 +4,7 @@
 #include "core_fixture.h"
 
 #include "learner_impl.h"
+#include "loaded_plan.h"
 #include "planned_impl.h"
 #include "random_problem.h"
 
@@ -163,5 +164,30 @@ Test(learner_look, larger_periods_may_be_planned_longer)
 			cr_expect_float_eq(
 				options.target_gap, 0.0025 * (requests == 0 ? 1 : 400 / (double)requests), 1e-12);
 		}
+	}
+}
+
+/* Once all that stays has been there for a period, at the next moment with few live bytes. */
+Test(learner_look, the_arena_of_a_given_plan_is_due_when_what_stays_has_been_there)
+{
+	static struct seam_runtime runtime;
+	static struct seam_engine engine;
+	struct seam_loaded_plan loaded = {.slots = PERIOD};
+	runtime.engine = &engine;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t state = seed;
+		const struct seam_given given = {.loaded = &loaded,
+			.above_bytes = 10 + random_below(&state, 3),
+			.below_bytes = 12 + random_below(&state, 3),
+			.from_allocs = 999 + random_below(&state, 3)};
+		const uint64_t live_bytes = 9 + random_below(&state, 7);
+		runtime.given = given;
+		engine.counts.allocs = 1000;
+		engine.counts.live_requested_bytes = live_bytes;
+		const bool lacks = live_bytes < given.above_bytes;
+		cr_assert_eq(seam__given_is_due(&runtime),
+			!lacks && live_bytes <= given.below_bytes && given.from_allocs <= 1000, "seed %lu",
+			(unsigned long)seed);
+		cr_assert_eq(runtime.given.from_allocs, lacks ? 1000 + PERIOD : given.from_allocs);
 	}
 }
