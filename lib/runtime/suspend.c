@@ -5,9 +5,9 @@
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
  *
- * Does: the sizes of the last requests are a loaded plan's, and the matcher, told of the last period, expected nearly
- * all of its end (recent.h). A plan that starts beside the program costs memory: what it has served lives on among its
- * gaps.
+ * The program does what the plan is of when three in four of its last requests are a loaded plan's by size and stream,
+ * and the matcher, told of the last period, expected three in four of its end (recent.h). A plan that starts elsewhere
+ * than the program is costs memory: the blocks that it has served live on among its gaps.
  *
  * Departed: more requests than one in MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a part
  * of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
