@@ -27,7 +27,6 @@
 #define MISSED_SHARE 20u    /* more requests than one in so many: the rest does not make up for what they cost */
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
-#define LOW_SHARE 64u       /* live bytes above the least of a period, of the arena: few enough to go on */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
 #define TELL_SHARE 16u      /* of a period: requests until the matcher is told again, at first */
 #define LEAST_ASKED \
@@ -98,14 +97,14 @@ static bool give_up(struct seam_runtime *runtime, const struct seam_active_plan 
 	return true;
 }
 
-/* Whether few bytes are live: at most the limit of the plan; behind the first period that was suspended, hardly more
- * than the least of the last one. Of a plan that has not started for long: whether it has to go without that. */
+/* Whether few bytes are live: at most the limit of the plan; behind the first period that was suspended, at most the
+ * least of the last one. Of a plan that has not started for long: whether it has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;
 	active->least_bytes = seam__bits_min(active->least_bytes, live_bytes);
 	if (runtime->recent.count - active->suspended_at >= active->long_positions) {
-		active->low_bytes = active->least_bytes + active->arena.bytes / LOW_SHARE;
+		active->low_bytes = active->least_bytes;
 		active->least_bytes = live_bytes;
 		active->suspended_at = runtime->recent.count;
 	}
