@@ -161,7 +161,6 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 			.compare_from = near(&state, count),
 			.least_bytes = 1000 + random_below(&state, 4),
 			.low_bytes = 1000 + random_below(&state, 4)};
-		active.arena.bytes = 64 * random_below(&state, 3) + 63 * random_below(&state, 2);
 		memset(&runtime.counts, 0, sizeof runtime.counts);
 		runtime.recent.count = count;
 		engine.counts.live_requested_bytes = live_bytes;
@@ -170,7 +169,7 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 		const bool goes = !before.started && count - before.opened_at >= 34 * period;
 		const bool is_over = !goes && count - before.suspended_at >= period;
 		const uint64_t least_bytes = min_of(before.least_bytes, live_bytes);
-		const uint64_t low_bytes = is_over ? least_bytes + before.arena.bytes / 64 : before.low_bytes;
+		const uint64_t low_bytes = is_over ? least_bytes : before.low_bytes;
 		const bool is_late = !before.started && count - before.opened_at >= 2 * period;
 		const bool is_due = !goes && (live_bytes <= low_bytes || is_late) && count >= before.compare_from;
 		cr_assert_eq(active.compare_from, is_due ? count + 16 : before.compare_from, "seed %lu",
