@@ -144,8 +144,8 @@ void seam__pool_work(struct seam_learner *learner, bool *ret_did);
 SEAM_MUST_USE enum seam_rc seam__learner_use(
 	struct seam_learner *learner, const struct seam_plan *plan, struct seam_trace_error *error);
 
-/* Whether the arena of the plan that was given, which waits, is to be made: all that stays has been there for a period,
- * and few bytes are live. With the engine's `lock`. */
+/* True: all that stays has been there for a period, and few bytes are live, so the arena of the plan that was given and
+ * waits is to be made. With the engine's `lock`. */
 bool seam__given_is_due(struct seam_runtime *runtime);
 
 /* It is: makes the arena and opens it. While the worker plans nothing happens: a request does not wait for that, and

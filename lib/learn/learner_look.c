@@ -28,8 +28,7 @@ static bool is_served(struct seam_learner *learner)
 	bool open = learner->runtime->open;
 	bool settles = learner->seen_requests <= learner->runtime->started_requests;
 	if (settles) {
-		learner->seen_requests =
-			learner->runtime->started_requests; /* what another plan missed before is not its fault */
+		learner->seen_requests = learner->runtime->started_requests; /* misses before are another plan's */
 		learner->seen_misses = learner->runtime->started_misses;
 		learner->seen_displaced = learner->runtime->started_displaced;
 		learner->seen_strange = learner->runtime->started_strange;

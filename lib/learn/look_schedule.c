@@ -5,7 +5,7 @@
 
 #define GROWTH_SHARE 4u /* of the window: all looks at it together read five times as much */
 #define STEPS_SHARE 4u
-#define PERIODS 64u    /* what comes once in thirty-two iterations is seen twice in as many */
+#define PERIODS 64u    /* an iteration that comes once in thirty-two is seen twice in as many */
 #define LEAST_STEPS 3u /* two whole iterations lie between so many marks */
 
 void seam__looks_init(struct seam_look_schedule *schedule)

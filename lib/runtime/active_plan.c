@@ -54,7 +54,8 @@ static void line_up(struct seam_runtime *runtime, struct seam_active_plan *activ
 		LIST_INSERT_HEAD(&runtime->active_plans, active, link);
 }
 
-void seam__active_abandon(struct seam_runtime *runtime, struct seam_active_plan *active)
+/* An active plan that will not be opened is closed and waits to be finished. */
+static void abandon(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->arena.state != SEAM_ARENA_CLOSED)
 		retire(runtime, active);
@@ -69,7 +70,7 @@ void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan 
 		destroy(runtime, active);
 		return;
 	}
-	seam__active_abandon(runtime, active);
+	abandon(runtime, active);
 	seam__planned_sweep(runtime, SEAM_SWEEP_ALL);
 }
 
@@ -201,7 +202,7 @@ enum seam_rc seam__active_shut(struct seam_runtime *runtime, struct seam_active_
 	if (active->arena.leased_bytes != active->arena.bytes || active->arena.join_count != 0)
 		return SEAM_BUSY; /* while it was prepared what was free in its chunks was anybody's */
 	count(user, active);
-	seam__active_abandon(runtime, active);
+	abandon(runtime, active);
 	return SEAM_OK;
 }
 

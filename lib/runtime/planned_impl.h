@@ -87,9 +87,6 @@ static inline int seam__ranges_compare(const void *left, const void *right)
 	return (a->begin_bytes > b->begin_bytes) - (a->begin_bytes < b->begin_bytes);
 }
 
-/* An active plan that will not be opened is closed and waits to be finished. With `lock`. */
-void seam__active_abandon(struct seam_runtime *runtime, struct seam_active_plan *active);
-
 /* The arena was closed, or its plan suspended: what lies beside its live blocks, in the same chunks, goes back to the
  * engine. O(slots * copies). Without metadata it goes with those. */
 void seam__active_give_parts(struct seam_runtime *runtime, struct seam_active_plan *active);
