@@ -37,6 +37,16 @@ SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_learner *learner);
 struct seam_plan_options seam__learner_limits(
 	const struct seam_learner *learner, uint64_t requests, uint64_t peak_bytes, uint64_t comes_bytes);
 
+/* Whether the newest plan needs no more than there is, or hardly more than any plan of its period would. */
+bool seam__learner_is_small(const struct seam_learner *learner, uint64_t room_bytes);
+
+/* Whether it serves most of the program: larger iterations may be to come again. */
+bool seam__learner_serves_most(const struct seam_learner *learner);
+
+/* Whether it, made or refused (SEAM_UNSUPPORTED), costs memory. unlisted_bytes: of chunks of the open arena that the
+ * survey does not list. */
+bool seam__learner_is_dear(const struct seam_learner *learner, uint64_t unlisted_bytes, enum seam_rc rc);
+
 /* learner_shapes.c: of the kinds that were found and not tried yet, the one that needs most memory of those that are
  * worth a plan and were not refused: it is the learner's `kind` now, and refused from here on. False: there is none. */
 bool seam__learner_choose(struct seam_learner *learner);

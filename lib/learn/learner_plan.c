@@ -227,8 +227,7 @@ static enum seam_rc make_loaded(struct seam_learner *learner, uint64_t peak_byte
 	return rc == SEAM_OK ? seam__loaded_create(learner->meta, learner->plan, &learner->loaded) : rc;
 }
 
-/* It needs no more than there is, or hardly more than any plan would. */
-static bool is_small(const struct seam_learner *learner, uint64_t room_bytes)
+bool seam__learner_is_small(const struct seam_learner *learner, uint64_t room_bytes)
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
 	return seam__loaded_bytes(learner->loaded) <=
@@ -244,7 +243,8 @@ static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
 		/* Its lifetimes may be others, and what is pinned may stand in the way of the rest: memory counts more
 		 * than some misses. */
-		if (rc == SEAM_OK ? is_small(learner, taken->room_bytes) : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
+		if (rc == SEAM_OK ? seam__learner_is_small(learner, taken->room_bytes)
+				  : rc != SEAM_INVALID && rc != SEAM_UNSUPPORTED)
 			break;
 		if (i == 0 || counts[i] != counts[i - 1])
 			rc = make_loaded(learner, range.peak_bytes, taken, pins->items, counts[i]);
@@ -260,20 +260,17 @@ static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *
 	return SEAM_OK;
 }
 
-/* Whether the plan serves most of the program: larger iterations may be to come again. */
-static bool serves_most(const struct seam_learner *learner)
+bool seam__learner_serves_most(const struct seam_learner *learner)
 {
 	const uint64_t bytes = seam__loaded_bytes(learner->loaded) + learner->plan->header.resident_bytes;
 	return learner->extends || seam__learner_knows_all(learner) ||
 		bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
 }
 
-/* Whether no plan that was made costs nothing. */
-static bool is_dear(const struct seam_learner *learner, const struct taken *taken, enum seam_rc rc)
+bool seam__learner_is_dear(const struct seam_learner *learner, uint64_t unlisted_bytes, enum seam_rc rc)
 {
 	return rc == SEAM_UNSUPPORTED ||
-		(rc == SEAM_OK &&
-			seam__loaded_bytes(learner->loaded) > affordable_bytes(learner, taken->unlisted_bytes));
+		(rc == SEAM_OK && seam__loaded_bytes(learner->loaded) > affordable_bytes(learner, unlisted_bytes));
 }
 
 /* What stays, and where it lies: the survey, what is taken of the arena, and what further loaded plans have in common
@@ -322,9 +319,9 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);
 	seam__pins_fini(&pins);
 	seam__meta_free(seam__meta_process(), taken.ranges, taken.capacity * sizeof *taken.ranges);
-	if (is_dear(learner, &taken, rc)) {
+	if (seam__learner_is_dear(learner, taken.unlisted_bytes, rc)) {
 		learner->roomless |= UINT64_C(1) << learner->kind;
 		return SEAM_UNSUPPORTED;
 	}
-	return rc == SEAM_OK && !serves_most(learner) ? SEAM_UNSUPPORTED : rc;
+	return rc == SEAM_OK && !seam__learner_serves_most(learner) ? SEAM_UNSUPPORTED : rc;
 }

@@ -167,6 +167,88 @@ Test(learner_look, larger_periods_may_be_planned_longer)
 	}
 }
 
+/* A learner whose newest plan has so many bytes. */
+struct planned {
+	struct seam_learner learner;
+	struct seam_loaded_plan loaded;
+	struct seam_plan plan;
+};
+
+static void set_planned(struct planned *planned, uint64_t bytes)
+{
+	*planned = (struct planned){.loaded = {.bytes = bytes}};
+	planned->learner.loaded = &planned->loaded;
+	planned->learner.plan = &planned->plan;
+}
+
+/* At a number, or one beside it. */
+static uint64_t draw_near(uint64_t *state, uint64_t number)
+{
+	return number + random_below(state, 3) - (number != 0);
+}
+
+Test(learner_look, a_plan_is_small_that_fits_or_needs_hardly_more_than_any)
+{
+	static const uint64_t rooms[] = {0, 1000, 51200, 51300, 51301, 60000};
+	static struct planned planned;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t state = seed;
+		const uint64_t least_bytes = 51200, room_bytes = rooms[random_below(&state, 6)];
+		set_planned(&planned, draw_near(&state, random_below(&state, 2) == 0 ? room_bytes : 51300));
+		planned.plan.header.lower_bound_bytes = least_bytes;
+		cr_assert_eq(seam__learner_is_small(&planned.learner, room_bytes),
+			planned.loaded.bytes <= room_bytes || planned.loaded.bytes <= 51300, "%lu of %lu",
+			(unsigned long)planned.loaded.bytes, (unsigned long)room_bytes);
+	}
+}
+
+/* Nineteen in twenty of what the pool has had at most, what stays included: unless nothing else is to come. */
+Test(learner_look, a_plan_of_a_small_part_of_the_program_does_not_serve_most)
+{
+	static struct planned planned;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t state = seed;
+		const uint64_t resident_bytes = random_below(&state, 3) * 400;
+		set_planned(&planned, draw_near(&state, 1900 - resident_bytes));
+		planned.plan.header.resident_bytes = resident_bytes;
+		planned.learner.cost.most_bytes = 2000 + random_below(&state, 2) * 99;
+		planned.learner.extends = random_below(&state, 4) == 0;
+		const bool knows_all = random_below(&state, 4) == 0;
+		planned.learner.rhythm.cut_events = knows_all ? 0 : 8;
+		cr_assert_eq(seam__learner_serves_most(&planned.learner),
+			planned.learner.extends || knows_all || planned.loaded.bytes + resident_bytes >= 1900);
+	}
+}
+
+/* It may have the chunks that are there, and what the pool may grow by; that is nothing where the pool is as large as
+ * it may be, or larger. */
+Test(learner_look, a_plan_that_needs_more_than_the_pool_may_have_is_dear)
+{
+	static const enum seam_rc others[] = {SEAM_INVALID, SEAM_OOM_META, SEAM_OOM_DEVICE, SEAM_NOT_FOUND};
+	static struct planned planned;
+	uint64_t dear = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t state = seed;
+		const uint64_t chunks_bytes = 3000 + random_below(&state, 3), own_bytes = 512 * (8 + seed % 4),
+			       added_bytes = random_below(&state, 3), unlisted_bytes = random_below(&state, 3) * 700,
+			       most_bytes = own_bytes + own_bytes / 512;
+		const uint64_t engine_bytes = draw_near(&state, most_bytes - random_below(&state, 2) * 900);
+		const uint64_t grows_bytes = engine_bytes < most_bytes ? most_bytes - engine_bytes : 0;
+		set_planned(&planned, draw_near(&state, chunks_bytes + unlisted_bytes + grows_bytes));
+		planned.learner.cost = (struct seam_plan_cost){own_bytes + added_bytes, added_bytes};
+		planned.learner.survey.bytes = chunks_bytes;
+		planned.learner.survey.engine_bytes = engine_bytes;
+		const bool is_dear = planned.loaded.bytes > chunks_bytes + unlisted_bytes + grows_bytes;
+		cr_assert_eq(seam__learner_is_dear(&planned.learner, unlisted_bytes, SEAM_OK), is_dear, "seed %lu",
+			(unsigned long)seed);
+		cr_assert(seam__learner_is_dear(&planned.learner, unlisted_bytes, SEAM_UNSUPPORTED));
+		for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+			cr_assert_not(seam__learner_is_dear(&planned.learner, unlisted_bytes, others[i]));
+		dear += is_dear;
+	}
+	cr_expect(dear > SEEDS / 5 && dear < SEEDS / 2, "%lu", (unsigned long)dear);
+}
+
 /* Once all that stays has been there for a period, at the next moment with few live bytes. */
 Test(learner_look, the_arena_of_a_given_plan_is_due_when_what_stays_has_been_there)
 {
