@@ -94,13 +94,36 @@ static const char *check_active(
 	return broken == NULL ? seam__matcher_check(active->matcher) : broken;
 }
 
+/* Places for those of the first requests [first, last) that stay. */
+static uint64_t places_bytes(const struct seam_prologue *prologue, uint32_t first, uint32_t last)
+{
+	uint64_t places = 0;
+	for (uint32_t i = first; i < last; i++)
+		if ((prologue->requests[i].flags & SEAM_PLAN_STAYS) != 0)
+			places += (prologue->requests[i].size_bytes - 1) / 512 + 1;
+	return places * 512;
+}
+
 static const char *check_prologue(const struct seam_runtime *runtime)
 {
 	const struct seam_prologue *prologue = &runtime->prologue;
-	if (prologue->active != NULL &&
-		(!runtime->open || prologue->next >= prologue->count ||
-			prologue->active->arena.state != SEAM_ARENA_CLOSED))
+	struct seam_match_counts counts;
+	if (prologue->active == NULL)
+		return NULL;
+	if (!runtime->open || prologue->next >= prologue->count || prologue->active->arena.state != SEAM_ARENA_CLOSED)
 		return "Q4: first requests are expected without a plan, or none is left";
+	if (prologue->strangers >= SEAM_PROLOGUE_STRANGERS)
+		return "Q4: first requests are expected though too many were others";
+	if (prologue->ahead != 0 &&
+		(!prologue->is_stranger || prologue->strangers == 0 || prologue->ahead >= prologue->count ||
+			prologue->ahead < prologue->next + 2 ||
+			prologue->ahead > prologue->next + 1 + SEAM_PROLOGUE_WINDOW))
+		return "Q4: the program may have left out first requests, but not these";
+	seam__matcher_get_counts(prologue->active->matcher, &counts);
+	if (prologue->at_bytes != places_bytes(prologue, 0, prologue->next) ||
+		prologue->active->arena.leased_bytes <
+			counts.live_bytes + places_bytes(prologue, prologue->next, prologue->count))
+		return "Q4: the places of first requests";
 	return NULL;
 }
 

@@ -59,6 +59,11 @@ static inline void seam__active_judge_anew(const struct seam_runtime *runtime, s
 	active->poor = 0;
 }
 
+/* So many requests more that are not among the first ones than are: the program is another one. */
+#define SEAM_PROLOGUE_STRANGERS 16u
+/* So many of the first requests are passed over at most, where the program leaves some out. */
+#define SEAM_PROLOGUE_WINDOW 8u
+
 /* What is kept of the first requests goes; the places are somebody else's. */
 void seam__prologue_forget(struct seam_runtime *runtime);
 

@@ -18,9 +18,6 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-#define STRANGERS 16u
-#define WINDOW 8u /* so many of the next are passed over at most, where the program leaves some out */
-
 static bool stays(const struct seam_plan_prologue *request)
 {
 	return (request->flags & SEAM_PLAN_STAYS) != 0;
@@ -119,7 +116,7 @@ static struct seam_plan_block *place(
  * request behind it is. 0: nowhere. */
 static uint32_t find_ahead(const struct seam_prologue *prologue, const struct seam_match_ask *ask)
 {
-	for (uint32_t i = prologue->next + 1; i + 1 < prologue->count && i <= prologue->next + WINDOW; i++) {
+	for (uint32_t i = prologue->next; i + 1 < prologue->count && i <= prologue->next + SEAM_PROLOGUE_WINDOW; i++) {
 		if (is_next(&prologue->requests[i], ask))
 			return i + 1;
 	}
@@ -150,7 +147,7 @@ struct seam_plan_block *seam__prologue_alloc(struct seam_runtime *runtime, const
 	prologue->is_stranger = !comes(runtime, ask);
 	prologue->may_stay = stays(&prologue->requests[prologue->next]);
 	if (prologue->is_stranger) {
-		if (++prologue->strangers == STRANGERS)
+		if (++prologue->strangers == SEAM_PROLOGUE_STRANGERS)
 			*ret_departs = go_on_without(runtime);
 		return NULL;
 	}
@@ -169,11 +166,11 @@ struct seam_plan_block *seam__prologue_alloc(struct seam_runtime *runtime, const
 	return plan_block;
 }
 
+/* It never was open: nothing is counted yet. */
 static void count_places(void *user, struct seam_active_plan *active)
 {
 	const struct seam_prologue *prologue = user;
 	uint64_t at_bytes = 0;
-	memset(active->busy, 0, active->busy_count * sizeof *active->busy);
 	for (uint32_t i = 0; i < prologue->count; i++) {
 		const struct seam_plan_prologue *request = &prologue->requests[i];
 		if (!stays(request))
