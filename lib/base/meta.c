@@ -109,8 +109,8 @@ static void raw_free(int flags, void *pointer, size_t size_bytes)
  * noticed: the account would be wrong for good, and jemalloc's state with it. Behind it stand bytes that mean nothing:
  * who writes there is noticed at the free, and who reads there is led astray. */
 #if SEAM_CHECKS >= 1
-#define NOTE_BYTES 16u  /* keeps blocks aligned for any object */
-#define GUARD_BYTES 64u /* most of an element of any array */
+#define NOTE_BYTES 16u   /* keeps blocks aligned for any object */
+#define GUARD_BYTES 512u /* an element of any array: a cursor of a plan, 344, is the largest */
 #else
 #define NOTE_BYTES 0u
 #define GUARD_BYTES 0u

@@ -18,10 +18,11 @@ void seam__loaded_begins_at_mark(struct seam_loaded_plan *loaded)
 
 static bool is_known(const struct seam_marks *marks, uint32_t position)
 {
-	uint32_t i = 0;
-	while (i < marks->count && marks->at[i] != position)
-		i++;
-	return i < marks->count;
+	for (uint32_t i = marks->count; i-- > 0;) {
+		if (marks->at[i] == position)
+			return true;
+	}
+	return false;
 }
 
 static void note(struct seam_marks *marks, uint32_t position)
