@@ -13,6 +13,7 @@ enum seam_rc seam__active_create(struct seam_runtime *runtime, struct seam_activ
 	struct seam_active_plan *active = seam__meta_alloc(runtime->meta, sizeof *active);
 	if (active == NULL)
 		return SEAM_OOM_META;
+	seam__last_uses_init(&active->last_uses, runtime->meta);
 	enum seam_rc rc = seam__matcher_create(runtime->meta, &active->matcher);
 	if (rc != SEAM_OK) {
 		seam__meta_free(runtime->meta, active, sizeof *active);

@@ -11,13 +11,13 @@ __attribute__((noinline, cold)) void seam__active_give_back(
 		runtime->engine, &active->arena, offset, offset + bytes, active->streams, active->stream_count);
 }
 
-void seam__planned_release(
-	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block)
+void seam__planned_release(struct seam_runtime *runtime, struct seam_active_plan *active,
+	struct seam_plan_block *plan_block, uint64_t others)
 {
 	uint64_t offset = plan_block->offset, bytes = plan_block->bytes;
-	if (__builtin_expect(seam__planned_is_off_plan(plan_block), 0) && active->arena.state == SEAM_ARENA_OPEN)
-		seam__arena_add_join(&active->arena, plan_block->stream, seam__stream_stamp(plan_block->stream));
-	plan_block->stamp = seam__stream_stamp(plan_block->stream);
+	(void)seam__stream_stamp(plan_block->stream);
+	if (__builtin_expect(active->notes_uses, 0))
+		seam__active_note_use(runtime, active, plan_block, others);
 	seam__matcher_free(active->matcher, plan_block);
 	if (__builtin_expect(active->arena.state == SEAM_ARENA_CLOSED || active->suspended, 0))
 		seam__active_give_back(runtime, active, offset, bytes);
@@ -36,7 +36,7 @@ static void poll_active(struct seam_runtime *runtime, struct seam_active_plan *a
 		runtime->engine->counts.pending_bytes -= plan_block->bytes;
 		runtime->engine->counts.planned_pending_bytes -= plan_block->bytes;
 		active->recorded--;
-		seam__planned_release(runtime, active, plan_block);
+		seam__planned_release(runtime, active, plan_block, 0);
 	}
 	active->held_count = left;
 }

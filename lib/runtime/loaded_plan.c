@@ -98,9 +98,6 @@ void seam__loaded_retire(struct seam_meta *meta, struct seam_loaded_plan *loaded
 	FREE_ARRAY(expectations, loaded->slots);
 	FREE_ARRAY(runs, loaded->slots);
 	FREE_ARRAY(by_address_entries, instances);
-	FREE_ARRAY(placed_at, instances);
-	FREE_ARRAY(has_last, instances);
-	FREE_ARRAY(crosses, loaded->slots);
 	FREE_ARRAY(waited, loaded->slots);
 	FREE_ARRAY(groups, loaded->group_count);
 	FREE_ARRAY(ranges, loaded->range_count);

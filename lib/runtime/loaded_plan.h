@@ -160,11 +160,7 @@ struct seam_loaded_plan {
 	uint64_t sizes[SEAM_SIZE_WORDS];            /* a bit for each size on a stream that it has (seam__loaded_has) */
 	struct seam_by_address *by_address_entries; /* of instances with a place, by offset, number */
 	uint32_t placed;                            /* of them */
-	const uint32_t *placed_at;                  /* per instance with a place: its number among them */
-	bool *has_last;   /* per stretch of them: an instance may have a last user, or get one when it is freed */
-	uint8_t *crosses; /* per slot: memory that slots of other streams have too, or that other streams use */
-	uint8_t *waited;  /* per slot: 1: other streams use it, and its end is waited for. All that overlap it cross */
-	bool is_used;     /* there is one */
+	uint8_t *waited;                            /* per slot: 1: other streams use it, and its end is waited for */
 	struct seam_loaded_group *groups;
 	struct seam_plan_range *ranges;
 	uint32_t group_count;
@@ -223,17 +219,6 @@ SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
  * away. NULL: all. */
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user);
-
-/* The instance is freed: it has the last user of its bytes. O(log instances). */
-void seam__loaded_note_last(struct seam_loaded_plan *loaded, const struct seam_plan_block *plan_block);
-
-/* The same of all instances that are free and were live. */
-void seam__loaded_note_all(struct seam_loaded_plan *loaded);
-
-/* Calls each() for every free instance that lay in [begin, end) and has a last user. True: it has none any more.
- * O(log instances + such instances). */
-void seam__loaded_last(struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
-	bool (*each)(void *user, const struct seam_plan_block *last), void *user);
 
 /* Whether any of the stretch of which this is the middle may reach beyond `at`, and is there in those parts of the
  * circle of copies. */

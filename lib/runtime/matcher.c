@@ -171,7 +171,6 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	plan_block->state = SEAM_PLANNED_FREE;
 	if (plan_block->loaded != SEAM_DYNAMIC) {
 		struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
-		matcher->forgotten += loaded->retired;
 		seam__slab_put(&matcher->overdue_slab, overdue_block);
 		if (--loaded->overdue == 0 && loaded->retired)
 			seam__matcher_forget(matcher, loaded);
@@ -188,8 +187,6 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	SEAM_ASSERT(plan_block->state != SEAM_PLANNED_FREE);
-	if (matcher->notes_users && plan_block->loaded != SEAM_DYNAMIC && !matcher->owners[plan_block->loaded]->retired)
-		seam__loaded_note_last(matcher->owners[plan_block->loaded], plan_block);
 	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
 		free_off_plan(matcher, plan_block);
 		return;
@@ -215,16 +212,6 @@ enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_plan_b
 	if (seam__loaded_due(matcher->now) == plan_block->number)
 		seam__frontier_step(matcher, matcher->now);
 	return SEAM_OK;
-}
-
-bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
-{
-	if (!matcher->several_streams)
-		return false;
-	if (plan_block->loaded == SEAM_DYNAMIC || matcher->several_loaded)
-		return true;
-	const struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
-	return loaded->crosses[plan_block->number / loaded->copies] != 0;
 }
 
 void seam__matcher_set_bytes(struct seam_matcher *matcher, uint64_t arena_bytes)

@@ -58,15 +58,9 @@ struct seam_plan_block {
 	uint64_t bytes;           /* rounded up to 512 */
 	uint64_t requested_bytes; /* the caller's, from here on, valid while live */
 	uint64_t serial;
-	union {
-		uint64_t tag;
-		uint64_t stamp; /* free: of its last use, on `stream` */
-	};
-	struct seam_stream *stream; /* free: of its last use; NULL: none yet */
-	union {
-		struct seam_block_use *uses;
-		uint64_t used_by; /* free: other streams of its last use, by their numbers in the active plan */
-	};
+	uint64_t tag;
+	struct seam_stream *stream;
+	struct seam_block_use *uses;
 	uint32_t number; /* matcher's: slot * copies + copy */
 	uint16_t clear;  /* matcher's: nothing is blocked here as of this version of its ranges; 0: not known */
 	uint8_t state;   /* matcher's: enum seam_planned_state */
@@ -182,26 +176,8 @@ enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan
 /* The same behind a SEAM_MISS_late, where blocks have gone since. SEAM_MISS_NONE: *ret_block is live. */
 enum seam_miss seam__matcher_retry(struct seam_matcher *matcher, struct seam_plan_block **ret_block);
 
-/* Whether memory of the block may have been another stream's before: by the plan, or because another loaded plan of
- * this matcher (of now or earlier) has other streams. Its stream must be ordered behind the others first. */
-bool seam__matcher_crosses(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
-
-/* Several streams use the memory: from here on who had it last is noted when a block is freed. */
-void seam__matcher_note_users(struct seam_matcher *matcher);
-
-/* Calls each() for every block of the loaded plans that lay in [begin, end), was freed since, and has the stream and
- * the stamp of its last user. True: it is not to be called any more. Not before seam__matcher_note_users(). O(log slots
- * + such blocks) for each loaded plan. */
-void seam__matcher_last(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	bool (*each)(void *user, const struct seam_plan_block *last), void *user);
-
 /* Whether the plan orders who gets the memory of the block behind its end, and that of its other users. */
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block);
-
-/* Rises when memory was freed, or may have been, of whose last user seam__matcher_last() does not know: a loaded plan
- * went.
- */
-uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher);
 
 /* The live (or held) block that starts at `offset`, or NULL. */
 struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset);

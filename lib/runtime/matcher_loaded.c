@@ -41,7 +41,6 @@ void seam__matcher_forget(struct seam_matcher *matcher, struct seam_loaded_plan 
 /* No block of it is LIVE: those that are left are overdue blocks. */
 static void retire(struct seam_matcher *matcher, struct seam_loaded_plan *loaded)
 {
-	matcher->forgotten++;
 	if (loaded->overdue == 0)
 		seam__matcher_forget(matcher, loaded);
 	else
@@ -95,20 +94,6 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 	matcher->pending = NULL;
 	matcher->reach = 0;
 	return true;
-}
-
-/* Blocked ranges over an instance, up to too many. */
-static void note_streams(struct seam_matcher *matcher, const struct seam_loaded_plan *loaded)
-{
-	if (matcher->some_loaded) {
-		matcher->several_loaded = true;
-	} else {
-		matcher->some_loaded = true;
-		matcher->some_stream = loaded->streams[0];
-	}
-	matcher->several_streams |= loaded->is_used;
-	for (uint32_t i = 0; i < loaded->stream_count; i++)
-		matcher->several_streams |= loaded->streams[i] != matcher->some_stream;
 }
 
 static void take_out(struct seam_matcher *matcher, struct seam_loaded_plan *loaded)
@@ -165,7 +150,6 @@ enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struct seam_loaded_
 	const uint32_t at = matcher->loaded_count == 0 ? 0 : 1;
 	matcher->loaded_plans[matcher->loaded_count] = loaded;
 	put_at(matcher, loaded, at, matcher->loaded_count++);
-	note_streams(matcher, loaded);
 	if (becomes)
 		SEAM_VERIFY(seam__matcher_switch(matcher, loaded, 0, true));
 	if (waits) {

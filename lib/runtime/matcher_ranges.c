@@ -157,29 +157,10 @@ uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64
 	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
 
-void seam__matcher_note_users(struct seam_matcher *matcher)
-{
-	for (uint32_t i = 0; i < matcher->loaded_count && !matcher->notes_users; i++)
-		seam__loaded_note_all(matcher->loaded_plans[i]);
-	matcher->notes_users = true;
-}
-
-void seam__matcher_last(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
-	bool (*each)(void *user, const struct seam_plan_block *last), void *user)
-{
-	for (uint32_t i = 0; i < matcher->loaded_count; i++)
-		seam__loaded_last(matcher->loaded_plans[i], begin, end, each, user);
-}
-
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
 {
 	if (plan_block->loaded == SEAM_DYNAMIC)
 		return false;
 	const struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
 	return !loaded->retired && loaded->waited[plan_block->number / loaded->copies] != 0;
-}
-
-uint64_t seam__matcher_forgotten(const struct seam_matcher *matcher)
-{
-	return matcher->forgotten;
 }

@@ -52,12 +52,7 @@ struct seam_matcher {
 	struct seam_cursor *cursor;   /* of now, that spoke last; NULL: none has */
 	uint64_t off_plan_count;      /* overdue blocks and off-plan blocks */
 	uint32_t owner;               /* now->index, SEAM_NOBODY without */
-	bool notes_users;             /* a free notes whose memory it was last */
-	bool some_loaded;             /* one was added */
-	bool several_streams;         /* loaded plans that were ever added have more than one stream between them */
-	bool several_loaded;          /* more than one was ever added */
 	uint16_t blocked_version;     /* above 0; rises when a range is blocked */
-	uint64_t some_stream;         /* of the first loaded plan */
 	struct seam_match_counts counts;
 
 	struct seam_meta *meta;
@@ -71,7 +66,6 @@ struct seam_matcher {
 	struct seam_loaded_plan
 		*successor; /* the one that takes it, at the next mark, or when the program marks no more; NULL: none */
 	bool steps;         /* the program has said so */
-	uint64_t forgotten; /* loaded plans that went, and blocks of theirs that were freed later */
 	struct seam_loaded_plan *owners[SEAM_OWNERS]; /* by index, retired ones too; NULL: free */
 
 	struct seam_blocked *blocked; /* by address; none overlaps another (H4) */

@@ -106,14 +106,11 @@ static void note_miss(struct seam_runtime *runtime, struct seam_active_plan *act
 		seam__active_depart(runtime, active);
 }
 
-/* Whether the slot is the caller's without more ado: its memory was last used by his stream, or that is ordered behind
- * who did. */
-static inline bool is_ordered(const struct seam_active_plan *active, const struct seam_plan_block *plan_block,
-	const struct seam_stream *stream)
+/* Whether memory is the caller's without more ado: no other stream has used any that he is not ordered behind. */
+static inline bool is_ordered(const struct seam_active_plan *active, const struct seam_stream *stream)
 {
 	return active->joined_last == stream && active->joined_version == active->arena.join_version &&
-		!seam__planned_is_off_plan(plan_block) &&
-		(active->stream_count == 1 || !seam__matcher_crosses(active->matcher, plan_block));
+		!active->notes_uses;
 }
 
 /* What the matcher said, where that is not all. */
@@ -179,7 +176,7 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 		}
 	}
 	enum seam_miss miss = seam__matcher_alloc(active->matcher, &ask, &plan_block);
-	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(active, plan_block, stream), 0)) {
+	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(active, stream), 0)) {
 		miss = settle(runtime, active, &plan_block, stream, miss);
 		if (miss != SEAM_MISS_NONE)
 			return miss;
@@ -248,11 +245,10 @@ bool seam__planned_free(struct seam_runtime *runtime, uint64_t va, uint64_t *ret
 		return false;
 	*ret_serial = plan_block->serial;
 	count_free(&runtime->engine->counts, plan_block);
-	if (__builtin_expect(plan_block->uses == NULL, 1) || seam__active_let_go(runtime, active, plan_block)) {
-		seam__planned_release(runtime, active, plan_block);
-		return true;
-	}
-	hold(runtime, active, plan_block);
+	if (__builtin_expect(plan_block->uses == NULL, 1))
+		seam__planned_release(runtime, active, plan_block, 0);
+	else if (!seam__active_let_go(runtime, active, plan_block))
+		hold(runtime, active, plan_block);
 	return true;
 }
 

@@ -28,7 +28,7 @@
  *   Q5  a suspended active plan is open and has lent nothing; what another one has lent is what its chunks say
  *   Q6  blocks that other streams use are as many as `recorded`, and there is room to hold all; held ones are freed
  *   Q7  the streams of an active plan are distinct; none is ordered behind what the other was not given yet, or behind
- *       more joins than there were
+ *       more joins than there were; the last uses keep theirs, are of those streams, and of the past
  *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
  *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan started
  *   Q10 one that has not started is suspended, and has no block
@@ -39,6 +39,7 @@
 #define SEAM_PLANNED_H
 
 #include "arena.h"
+#include "last_uses.h"
 #include "matcher.h"
 #include "recent.h"
 #include "uses.h"
@@ -65,8 +66,10 @@ struct seam_active_plan {
 	struct seam_stream **streams; /* that have used the arena; referenced */
 	uint64_t *joined;             /* per stream: the version of the arena's joins that it is ordered behind */
 	uint64_t *behind; /* [stream * stream_capacity + other]: the stamp of the other that it is ordered behind */
-	uint64_t *latest, *all_behind; /* per stream: for whoever counts them (users.c) */
-	uint64_t forgotten;            /* seam__matcher_forgotten() when all was made joins; UINT64_MAX: it is to be */
+	uint64_t *latest; /* per stream: for whoever counts them (users.c) */
+	struct seam_last_uses last_uses; /* by the streams' numbers */
+	bool notes_uses; /* a free is noted there: several streams ask, or have blocks that went while others used them
+			  */
 	uint32_t stream_count, stream_capacity;
 	struct seam_stream *joined_last; /* of them, that was ordered last, */
 	uint64_t

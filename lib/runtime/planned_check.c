@@ -49,8 +49,13 @@ static bool is_lent_right(const struct seam_runtime *runtime, const struct seam_
 
 static bool are_users_right(const struct seam_active_plan *active)
 {
-	if (active->stream_count > active->stream_capacity)
+	if (active->stream_count > active->stream_capacity || seam__last_uses_check(&active->last_uses) != NULL)
 		return false;
+	for (const struct seam_last_use *use = seam__last_uses_behind(&active->last_uses, 0); use != NULL;
+		use = seam__last_uses_next(use))
+		if ((active->stream_count < 64 && use->streams >> active->stream_count != 0) ||
+			use->stamp > active->streams[0]->owner->tick)
+			return false;
 	for (uint32_t i = 0; i < active->stream_count; i++) {
 		if (active->joined[i] != UINT64_MAX && active->joined[i] > active->arena.join_version)
 			return false;

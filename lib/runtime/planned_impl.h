@@ -40,8 +40,13 @@ void seam__active_forget_users(struct seam_runtime *runtime, struct seam_active_
 bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
 	const struct seam_plan_block *plan_block, struct seam_stream *stream);
 
-/* The block is freed, and other streams may use it still. True: who gets its memory is ordered behind them, so it may
- * go at once. */
+/* The block is freed, and so are `others` done with it: bits of their numbers. Who gets its memory is ordered behind
+ * them. */
+void seam__active_note_use(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_plan_block *plan_block, uint64_t others);
+
+/* The block is freed, and other streams may use it still. True: who gets its memory is ordered behind them, so it is
+ * gone. */
 bool seam__active_let_go(
 	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
 
@@ -101,8 +106,8 @@ void seam__active_give_back(
 	struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t offset, uint64_t bytes);
 
 /* Takes the block out of the accounts and the matcher; the engine gets back what a closed or suspended arena had of it.
- */
-void seam__planned_release(
-	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
+ * others: see seam__active_note_use(). */
+void seam__planned_release(struct seam_runtime *runtime, struct seam_active_plan *active,
+	struct seam_plan_block *plan_block, uint64_t others);
 
 #endif

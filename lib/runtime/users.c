@@ -1,13 +1,14 @@
 /* users.c: the streams that use an arena, and in which order. See planned.h.
  *
- * An instance that is free knows which stream had it last, and the stamp of that. A stream that gets its memory is
- * ordered behind exactly that: nothing is to be done where the stamp has passed, or where the stream is ordered behind
- * it already. So no request waits for what other streams were given since. An instance that a later block covers is not
- * asked any more: whoever is ordered behind the later one is ordered behind it. The same holds for other streams that
- * used the block, where its plan has waits for its end; they have the same stamp.
+ * Who used a byte of the arena last is noted when its block is freed, as far as anybody will ask: once a second stream
+ * asks for memory, or a block goes that other streams use still. A stream that gets memory is ordered behind exactly
+ * that: nothing is to be done where the stamp has passed, or where the stream is ordered behind it already. So no
+ * request waits for what other streams were given since. Whoever is ordered behind the last user is ordered behind
+ * those before.
  *
- * Two things have no instance that tells of their last use. A block off the plan becomes a join of the arena when it is
- * freed, and so does everything when a loaded plan goes.
+ * A stream that asks for the first time is ordered behind all that the others were given so far: so of what went before
+ * nothing need be known. Where there is no metadata to note a use it becomes a join of the arena, which every stream
+ * waits for.
  */
 #include <string.h>
 
@@ -28,7 +29,6 @@ static void free_users(struct seam_meta *meta, struct seam_active_plan *active)
 	seam__meta_free(meta, active->streams, capacity * sizeof(struct seam_stream *));
 	seam__meta_free(meta, active->joined, capacity * sizeof *active->joined);
 	seam__meta_free(meta, active->latest, capacity * sizeof *active->latest);
-	seam__meta_free(meta, active->all_behind, capacity * sizeof *active->all_behind);
 	seam__meta_free(meta, active->behind, capacity * capacity * sizeof *active->behind);
 }
 
@@ -42,10 +42,8 @@ static bool reserve_user(struct seam_meta *meta, struct seam_active_plan *active
 	larger.streams = seam__meta_array(meta, capacity, sizeof(struct seam_stream *));
 	larger.joined = seam__meta_array(meta, capacity, sizeof *larger.joined);
 	larger.latest = seam__meta_array(meta, capacity, sizeof *larger.latest);
-	larger.all_behind = seam__meta_array(meta, capacity, sizeof *larger.all_behind);
 	larger.behind = seam__meta_array(meta, (size_t)capacity * capacity, sizeof *larger.behind);
-	if (larger.streams == NULL || larger.joined == NULL || larger.latest == NULL || larger.all_behind == NULL ||
-		larger.behind == NULL) {
+	if (larger.streams == NULL || larger.joined == NULL || larger.latest == NULL || larger.behind == NULL) {
 		free_users(meta, &larger);
 		return false;
 	}
@@ -59,7 +57,6 @@ static bool reserve_user(struct seam_meta *meta, struct seam_active_plan *active
 	active->streams = larger.streams;
 	active->joined = larger.joined;
 	active->latest = larger.latest;
-	active->all_behind = larger.all_behind;
 	active->behind = larger.behind;
 	active->stream_capacity = capacity;
 	return true;
@@ -71,14 +68,10 @@ int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *act
 		if (active->streams[i] == stream)
 			return (int)i;
 	}
-	if (!reserve_user(runtime->meta, active))
+	if (!reserve_user(runtime->meta, active) ||
+		seam__arena_reserve_joins(runtime->engine, &active->arena) != SEAM_OK)
 		return -1;
 	seam__stream_ref(stream);
-	if (active->stream_count == 1)
-		seam__matcher_note_users(active->matcher);
-	else if (active->stream_count > 1)
-		active->forgotten = UINT64_MAX; /* a user that all others are ordered behind is not noted any more */
-	memset(active->all_behind, 0, active->stream_count * sizeof *active->all_behind); /* it is behind nothing */
 	active->streams[active->stream_count] = stream;
 	active->joined[active->stream_count] = UINT64_MAX; /* it is ordered behind nothing yet */
 	return (int)active->stream_count++;
@@ -89,44 +82,45 @@ void seam__active_forget_users(struct seam_runtime *runtime, struct seam_active_
 	for (uint32_t i = 0; i < active->stream_count; i++)
 		seam__stream_unref(active->streams[i]);
 	free_users(runtime->meta, active);
+	seam__last_uses_fini(&active->last_uses);
 }
 
-/* The driver gives a destroyed stream's handle to a new one, and plans know streams by their handles: the new one goes
- * on in the memory of the one before, which gets no more work. */
-static bool follow_namesakes(struct seam_active_plan *active, struct seam_stream *stream)
+/* A use of the stream of that number; from the 64th on they are not told apart. */
+static uint64_t bit_of(uint32_t number)
+{
+	return UINT64_C(1) << seam__bits_min(number, 63);
+}
+
+/* Orders the stream of that number behind what active->latest says of the others. */
+static bool order_behind(struct seam_active_plan *active, uint32_t number)
 {
 	for (uint32_t i = 0; i < active->stream_count; i++) {
-		struct seam_stream *other = active->streams[i];
-		if (other != stream && other->handle == stream->handle &&
-			seam__stream_order(other, seam__stream_stamp(other), stream) != SEAM_OK)
+		if (i == number || active->latest[i] <= *behind(active, number, i))
+			continue;
+		if (seam__stream_order(active->streams[i], active->latest[i], active->streams[number]) != SEAM_OK)
 			return false;
+		*behind(active, number, i) = active->latest[i];
 	}
 	return true;
 }
 
-/* A loaded plan has gone since, or what instances told was lost: all that the streams were given so far becomes joins.
- */
-static bool join_forgotten(struct seam_runtime *runtime, struct seam_active_plan *active)
+/* The stream asks for the first time. */
+static bool join_first(struct seam_active_plan *active, uint32_t number)
 {
-	const uint64_t forgotten = seam__matcher_forgotten(active->matcher);
-	if (forgotten == active->forgotten)
-		return true;
-	if (seam__arena_reserve_joins(runtime->engine, &active->arena) != SEAM_OK)
-		return false;
 	for (uint32_t i = 0; i < active->stream_count; i++)
-		seam__arena_add_join(&active->arena, active->streams[i], seam__stream_stamp(active->streams[i]));
-	active->forgotten = forgotten;
-	return true;
+		active->latest[i] = active->streams[i]->last_stamp;
+	active->notes_uses |= active->joined_last != NULL;
+	return order_behind(active, number);
 }
 
-/* Orders the stream behind what no instance tells of. Returns its number; -1: that failed. */
+/* Orders the stream behind the arena's joins. Returns its number; -1: that failed. */
 static int join(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream)
 {
 	const int number = seam__active_user(runtime, active, stream);
-	if (number < 0 || !join_forgotten(runtime, active))
+	if (number < 0)
 		return -1;
 	if (active->joined[number] != active->arena.join_version) {
-		if (active->joined[number] == UINT64_MAX && !follow_namesakes(active, stream))
+		if (active->joined[number] == UINT64_MAX && !join_first(active, (uint32_t)number))
 			return -1;
 		if (seam__arena_join(runtime->engine, &active->arena, stream) != SEAM_OK)
 			return -1;
@@ -137,101 +131,61 @@ static int join(struct seam_runtime *runtime, struct seam_active_plan *active, s
 	return number;
 }
 
-/* Whether work of another stream is pending that this one is not ordered behind. */
-static bool is_any_pending(const struct seam_active_plan *active, uint32_t number)
-{
-	for (uint32_t i = 0; i < active->stream_count; i++) {
-		const struct seam_stream *other = active->streams[i];
-		if (i != number && other->last_stamp > *behind(active, number, i) &&
-			!seam__stream_passed(other, other->last_stamp))
-			return true;
-	}
-	return false;
-}
-
-/* The block whose stream is to be ordered. */
-struct ordering {
-	struct seam_active_plan *active;
-	uint64_t begin;
-	uint64_t end;
-};
-
-/* Notes the last user. True: nobody needs to know it any more: the block covers the last one's bytes, or all streams
- * are ordered behind its users. */
-static bool note_latest(void *user, const struct seam_plan_block *last)
-{
-	const struct ordering *ordering = user;
-	const struct seam_active_plan *active = ordering->active;
-	bool is_behind = true;
-	for (uint32_t i = 0; i < active->stream_count; i++) {
-		if (active->streams[i] != last->stream && (last->used_by >> seam__bits_min(i, 63) & 1) == 0)
-			continue;
-		active->latest[i] = seam__bits_max(active->latest[i], last->stamp);
-		is_behind &= last->stamp <= active->all_behind[i];
-	}
-	return is_behind || (last->offset >= ordering->begin && last->offset + last->bytes <= ordering->end);
-}
-
-/* `stream` is ordered behind `other` up to this stamp, and all others up to the least such stamp. */
-static void note_behind(struct seam_active_plan *active, uint32_t stream, uint32_t other, uint64_t stamp)
-{
-	*behind(active, stream, other) = stamp;
-	active->all_behind[other] = UINT64_MAX;
-	for (uint32_t i = 0; i < active->stream_count; i++)
-		if (i != other)
-			active->all_behind[other] =
-				seam__bits_min(active->all_behind[other], *behind(active, i, other));
-}
-
-/* Orders the stream of that number behind who had the block's bytes last. */
-static bool order(struct seam_active_plan *active, uint32_t number, const struct seam_plan_block *plan_block)
-{
-	if (!is_any_pending(active, number))
-		return true;
-	struct ordering ordering = {active, plan_block->offset, plan_block->offset + plan_block->bytes};
-	memset(active->latest, 0, active->stream_count * sizeof *active->latest);
-	seam__matcher_last(active->matcher, ordering.begin, ordering.end, note_latest, &ordering);
-	if (plan_block->used_by != 0)
-		(void)note_latest(&ordering, plan_block); /* the same slot, when it was there last */
-	for (uint32_t i = 0; i < active->stream_count; i++) {
-		if (i == number || active->latest[i] <= *behind(active, number, i))
-			continue;
-		if (seam__stream_order(active->streams[i], active->latest[i], active->streams[number]) != SEAM_OK) {
-			active->forgotten = UINT64_MAX; /* who was noted is not known any more */
-			return false;
-		}
-		note_behind(active, number, i, active->latest[i]);
-	}
-	return true;
-}
-
 bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
 	const struct seam_plan_block *plan_block, struct seam_stream *stream)
 {
 	const int number = join(runtime, active, stream);
-	const bool is_off_plan = seam__planned_is_off_plan(plan_block);
-	if (number < 0 || (is_off_plan && seam__arena_reserve_joins(runtime->engine, &active->arena) != SEAM_OK))
-		return false;
-	if (active->stream_count == 1 || (!is_off_plan && !seam__matcher_crosses(active->matcher, plan_block)))
-		return true;
-	return order(active, (uint32_t)number, plan_block);
+	if (number < 0 || !active->notes_uses)
+		return number >= 0;
+	const uint64_t own = bit_of((uint32_t)number), end = plan_block->offset + plan_block->bytes;
+	bool is_others = false;
+	for (const struct seam_last_use *use = seam__last_uses_behind(&active->last_uses, plan_block->offset);
+		use != NULL && use->begin < end; use = seam__last_uses_next(use)) {
+		if (use->streams == own && number < 63)
+			continue;
+		if (!is_others)
+			memset(active->latest, 0, active->stream_count * sizeof *active->latest);
+		is_others = true;
+		for (uint32_t i = 0; i < active->stream_count; i++)
+			if ((use->streams & bit_of(i)) != 0)
+				active->latest[i] = seam__bits_max(
+					active->latest[i], seam__bits_min(use->stamp, active->streams[i]->last_stamp));
+	}
+	return !is_others || order_behind(active, (uint32_t)number);
+}
+
+void seam__active_note_use(struct seam_runtime *runtime, struct seam_active_plan *active,
+	const struct seam_plan_block *plan_block, uint64_t others)
+{
+	if (active->arena.state != SEAM_ARENA_OPEN)
+		return; /* its memory is the engine's next */
+	const int number = seam__active_user(runtime, active, plan_block->stream);
+	SEAM_ASSERT(number >= 0); /* it was made one when it got the block */
+	const uint64_t streams = bit_of((uint32_t)number) | others;
+	if (seam__last_uses_note(&active->last_uses, plan_block->offset, plan_block->offset + plan_block->bytes,
+		    streams, runtime->engine->streams.tick))
+		return;
+	for (uint32_t i = 0; i < active->stream_count; i++)
+		if ((streams & bit_of(i)) != 0)
+			seam__arena_add_join(&active->arena, active->streams[i], active->streams[i]->last_stamp);
 }
 
 bool seam__active_let_go(
 	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block)
 {
-	if (active->stream_count == 1 || active->arena.state != SEAM_ARENA_OPEN || active->suspended ||
+	if (active->arena.state != SEAM_ARENA_OPEN || active->suspended ||
 		!seam__matcher_is_waited(active->matcher, plan_block))
 		return false;
-	uint64_t used_by = 0;
+	uint64_t others = 0;
 	for (const struct seam_block_use *use = plan_block->uses; use != NULL; use = use->next) {
 		const int number = seam__active_user(runtime, active, use->stream);
 		SEAM_ASSERT(number >= 0); /* it was made one when the use was recorded */
-		used_by |= UINT64_C(1) << seam__bits_min((uint64_t)number, 63);
+		others |= bit_of((uint32_t)number);
 		(void)seam__stream_stamp(use->stream);
 	}
+	active->notes_uses = true;
 	active->recorded--;
 	seam__uses_clear(runtime->engine, &plan_block->uses);
-	plan_block->used_by = used_by;
+	seam__planned_release(runtime, active, plan_block, others);
 	return true;
 }

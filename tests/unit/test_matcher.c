@@ -225,69 +225,6 @@ Test(matcher, idle_is_what_the_plan_leaves)
 	close_all();
 }
 
-Test(matcher, memory_of_two_streams_crosses)
-{
-	struct seam_plan_block *b = NULL;
-	open_with("a4096 b8192@7 c512 -a -b -c");
-	struct seam_plan_block *a = hit(4096);
-	cr_assert_eq(ask_on(8192, 7, 0, &b), SEAM_MISS_NONE);
-	cr_assert(!seam__matcher_crosses(player.matcher, a) && !seam__matcher_crosses(player.matcher, b),
-		"apart by the plan");
-	struct match_program other = match_program_of("a65536@7 -a");
-	match_add(&player, &other, false);
-	cr_assert(seam__matcher_crosses(player.matcher, a), "another loaded plan has another stream there");
-	give(a);
-	give(b);
-	close_all();
-	match_program_fini(&other);
-}
-
-/* One who had memory last, and how many such there are. */
-struct lasts {
-	uint64_t stamp;
-	unsigned count;
-};
-
-static bool count_last(void *user, const struct seam_plan_block *last)
-{
-	struct lasts *lasts = user;
-	lasts->stamp = last->stamp;
-	lasts->count++;
-	return false;
-}
-
-static struct lasts lasts_of(uint64_t begin, uint64_t end)
-{
-	struct lasts lasts = {0};
-	seam__matcher_last(player.matcher, begin, end, count_last, &lasts);
-	return lasts;
-}
-
-Test(matcher, who_had_memory_last_is_known_until_the_loaded_plan_goes)
-{
-	static int stream; /* any address */
-	struct match_program again = match_program_of("a4096 b8192 -a -b");
-	open_with("a4096 b8192 -a -b");
-	struct seam_plan_block *a = hit(4096), *b = hit(8192);
-	a->stream = b->stream = (struct seam_stream *)&stream;
-	a->stamp = 5;
-	const uint64_t begin = a->offset, end = begin + a->bytes;
-	seam__matcher_note_users(player.matcher);
-	cr_expect_eq(lasts_of(begin, end).count, 0, "it is live");
-	give(a);
-	cr_expect_eq(lasts_of(begin, end).count, 1);
-	cr_expect_eq(lasts_of(begin, end).stamp, 5);
-	cr_expect_eq(lasts_of(end, UINT64_MAX).count + lasts_of(0, begin).count, 0, "beside it nobody");
-	cr_expect_eq(seam__matcher_forgotten(player.matcher), 0);
-	match_add(&player, &again, true);
-	cr_expect_eq(lasts_of(0, UINT64_MAX).count, 0, "the new one has served nothing");
-	cr_expect_eq(seam__matcher_forgotten(player.matcher), 1, "of the old one nothing is known any more");
-	give(b);
-	cr_expect_eq(seam__matcher_forgotten(player.matcher), 2, "nor of what it had live");
-	close_all();
-	match_program_fini(&again);
-}
-
 Test(matcher, another_loaded_plan_is_found_by_what_is_asked)
 {
 	open_with("a1000 b2000 c3000 d4000 e5000 -a -b -c -d -e");

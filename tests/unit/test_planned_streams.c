@@ -1,10 +1,13 @@
 /* test_planned_streams.c: plans of programs whose streams hand memory to each other in no order that the pool sees. */
 #include "core_fixture.h"
 
+#include <string.h>
+
 #include <seam/plan.h>
 
 #include "learner.h"
-#include "planned.h"
+#include "meta.h"
+#include "planned_impl.h"
 #include "matcher_state.h"
 
 #define BLOCKS 48u /* of an iteration, on each stream */
@@ -16,6 +19,7 @@
 static void *streams[2];
 static unsigned unexpected;              /* of so many in a row this one is used by both streams, too */
 static unsigned second_part = 1;         /* blocks of the second stream are so many times smaller */
+static bool shares = true;               /* some blocks are used by both streams */
 static unsigned askers = 2;              /* so many of them ask for memory */
 static uint64_t used_bytes = 128 * 1024; /* of a block that both use */
 
@@ -49,7 +53,7 @@ static void iterate(uint64_t work_ns)
 			blocks[i] = must_alloc(bytes_of(s, i), streams[s]);
 			if (work_ns != 0)
 				launch(streams[s], blocks[i], bytes_of(s, i), work_ns);
-			if (i % USED_ONE_IN == 0 || i % USED_ONE_IN == unexpected)
+			if (shares && (i % USED_ONE_IN == 0 || i % USED_ONE_IN == unexpected))
 				use(blocks[i], bytes_of(s, i), streams[s], streams[1 - s], work_ns);
 		}
 		for (unsigned i = 0; i < BETWEEN; i++)
@@ -111,6 +115,18 @@ Test(planned_streams, memory_changes_streams_behind_what_used_it_last)
 	close_with_streams();
 }
 
+/* No block goes while another stream uses it. */
+Test(planned_streams, memory_of_streams_that_share_no_block_changes_them_in_order)
+{
+	shares = false;
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	run_until_planned();
+	for (unsigned i = 0; i < 8; i++)
+		iterate(WORK_NS);
+	cr_expect(((struct seam_active_plan *)LIST_FIRST(&pool->runtime->active_plans))->notes_uses);
+	close_with_streams();
+}
+
 /* Only one stream asks for memory, but the other uses it: it is held for that, and no longer than need be. */
 Test(planned_streams, memory_that_another_stream_uses_is_waited_for)
 {
@@ -127,28 +143,80 @@ Test(planned_streams, memory_that_another_stream_uses_is_waited_for)
 	close_with_streams();
 }
 
-static void forget_last_users(struct seam_matcher *matcher)
-{
-	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
-		const struct seam_loaded_plan *loaded = matcher->loaded_plans[i];
-		for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
-			if (loaded->instances[n].state == SEAM_PLANNED_FREE)
-				loaded->instances[n].stamp = loaded->instances[n].used_by = 0;
-		}
-	}
-	matcher->forgotten++;
-}
-
-/* As where a loaded plan goes, and with it who had its memory last. */
-Test(planned_streams, what_is_forgotten_is_waited_for_by_all)
+/* Where it cannot be noted who used memory every stream waits for that. */
+Test(planned_streams, what_is_not_noted_is_waited_for_by_all)
 {
 	open_with_streams("plan:inline,chunk_bytes:2M");
 	run_until_planned();
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	struct seam_slab *slab = &active->last_uses.slab;
 	for (unsigned i = 0; i < 8; i++) {
+		const uint64_t before = active->arena.join_version, left = slab->free_objects;
+		cr_assert(active->notes_uses);
+		cr_assert_ok(seam__slab_reserve(slab, left));
+		seam__meta_set_limit(pool->meta, 1);
 		iterate(WORK_NS);
-		forget_last_users(LIST_FIRST(&pool->runtime->active_plans)->matcher);
+		seam__meta_set_limit(pool->meta, 0);
+		cr_expect_gt(active->arena.join_version, before, "nothing was left out");
+		seam__slab_unreserve(slab, left);
 	}
 	close_with_streams();
+}
+
+/* Nobody will ask who used it. */
+Test(planned_streams, of_one_stream_that_asks_nothing_is_noted)
+{
+	askers = 1;
+	open_with_streams("plan:inline,chunk_bytes:2M,reuse:own");
+	run_until_planned();
+	for (unsigned i = 0; i < 8; i++)
+		iterate(WORK_NS);
+	const struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	cr_expect_eq(active->stream_count, 2);
+	cr_expect(!active->notes_uses);
+	cr_expect_null(seam__last_uses_behind(&active->last_uses, 0));
+	close_with_streams();
+}
+
+static uint32_t number_of(const struct seam_active_plan *active, const struct seam_stream *stream)
+{
+	uint32_t number = 0;
+	while (active->streams[number] != stream)
+		number++;
+	return number;
+}
+
+/* Its own stream gets no more work, so its stamp is of before: the other's is not. */
+Test(planned_streams, users_of_a_block_whose_stream_is_gone_are_waited_for)
+{
+	void *handles[3];
+	struct seam_stream *found[3];
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	run_until_planned();
+	iterate(WORK_NS);
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	memcpy(handles, (void *[]){streams[0], streams[1], make_stream()}, sizeof handles);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_ok(
+			seam__streams_find(&pool->engine.streams, (uint64_t)(uintptr_t)handles[i], false, &found[i]));
+	struct seam_plan_block block = {.bytes = 512, .stream = found[0]};
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(seam__active_order(pool->runtime, active, &block, found[i]));
+	const uint64_t *behind = active->behind + (size_t)number_of(active, found[2]) * active->stream_capacity;
+	for (unsigned i = 0; i < 2; i++)
+		cr_expect_eq(behind[number_of(active, found[i])], found[i]->last_stamp, "it asks for the first time");
+	cr_assert_ok(seam_stream_destroyed(pool, handles[0]));
+	const uint64_t gone = seam__stream_stamp(found[0]), others = UINT64_C(1) << number_of(active, found[1]);
+	cr_assert_gt(seam__stream_stamp(found[1]), gone);
+	seam__active_note_use(pool->runtime, active, &block, others);
+	cr_assert(seam__active_order(pool->runtime, active, &block, found[2]));
+	cr_expect_eq(behind[number_of(active, found[0])], gone);
+	cr_expect_eq(behind[number_of(active, found[1])], found[1]->last_stamp);
+	cr_assert_ok(seam_stream_destroyed(pool, handles[1]));
+	cr_assert_ok(seam_stream_destroyed(pool, handles[2]));
+	for (unsigned i = 0; i < 3; i++)
+		end_stream(handles[i]);
+	close_pool();
 }
 
 /* Blocks are used by the other stream of which the plan does not say so. */
