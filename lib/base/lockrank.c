@@ -1,6 +1,7 @@
 /* lockrank.c: the mutexes, and in checked builds the stack of those that a thread holds. */
 #include "lockrank.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,23 @@ static _Thread_local struct {
 	const struct seam_mutex *locks[HELD_MAX];
 	unsigned count;
 } held __attribute__((tls_model("global-dynamic")));
+
+static _Atomic uint64_t alive;
+
+static void note_made(void)
+{
+	atomic_fetch_add(&alive, 1);
+}
+
+static void note_ended(void)
+{
+	SEAM_VERIFY(atomic_fetch_sub(&alive, 1) != 0);
+}
+
+uint64_t seam__locks_alive(void)
+{
+	return atomic_load(&alive);
+}
 
 static void note_order(const struct seam_mutex *mutex)
 {
@@ -63,6 +81,19 @@ void seam__mutex_unlock(struct seam_mutex *mutex)
 
 #else
 
+static void note_made(void)
+{
+}
+
+static void note_ended(void)
+{
+}
+
+uint64_t seam__locks_alive(void)
+{
+	return 0;
+}
+
 static void note_held(const struct seam_mutex *mutex)
 {
 	(void)mutex;
@@ -82,12 +113,14 @@ enum seam_rc seam__mutex_init(struct seam_mutex *mutex, const char *name, enum s
 		return SEAM_OOM_META;
 	/* Moving an unused pthread mutex is fine on Linux, and keeps *mutex untouched on failure. */
 	*mutex = (struct seam_mutex){.mutex = fresh, .name = name, .rank = rank};
+	note_made();
 	return SEAM_OK;
 }
 
 void seam__mutex_fini(struct seam_mutex *mutex)
 {
 	SEAM_VERIFY(pthread_mutex_destroy(&mutex->mutex) == 0);
+	note_ended();
 }
 
 bool seam__mutex_try_lock(struct seam_mutex *mutex)
@@ -106,12 +139,16 @@ enum seam_rc seam__cond_init(struct seam_cond *cond)
 	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	int error = pthread_cond_init(&cond->cond, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
-	return error == 0 ? SEAM_OK : SEAM_OOM_META;
+	if (error != 0)
+		return SEAM_OOM_META;
+	note_made();
+	return SEAM_OK;
 }
 
 void seam__cond_fini(struct seam_cond *cond)
 {
 	SEAM_VERIFY(pthread_cond_destroy(&cond->cond) == 0);
+	note_ended();
 }
 
 void seam__cond_signal(struct seam_cond *cond)

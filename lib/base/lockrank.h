@@ -46,6 +46,9 @@ struct seam_mutex {
 SEAM_MUST_USE enum seam_rc seam__mutex_init(struct seam_mutex *mutex, const char *name, enum seam_rank rank);
 void seam__mutex_fini(struct seam_mutex *mutex); /* not held by anyone */
 
+/* How many mutexes and conditions were made by init and have not ended; 0 where SEAM_CHECKS is 0. */
+uint64_t seam__locks_alive(void);
+
 #if SEAM_CHECKS >= 1
 void seam__mutex_lock(struct seam_mutex *mutex);
 void seam__mutex_unlock(struct seam_mutex *mutex);

@@ -23,8 +23,7 @@ static __attribute__((noinline)) enum seam_miss alloc_with_care(struct seam_matc
 	const struct seam_match_ask *ask, struct seam_cursor *cursor, struct seam_plan_block **ret_block)
 {
 	struct seam_slot_occurrence occurrence;
-	matcher->reach = 0;
-	matcher->missing = NULL;
+	seam__matcher_pass(matcher);
 	if (matcher->now == NULL)
 		return SEAM_MISS_lost;
 	const enum seam_miss unknown = seam__tracker_find(matcher, cursor, ask, &occurrence);
@@ -125,6 +124,7 @@ void seam__matcher_pass(struct seam_matcher *matcher)
 {
 	matcher->reach = 0;
 	matcher->missing = NULL;
+	matcher->pending = NULL;
 }
 
 struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_t offset)

@@ -169,7 +169,6 @@ enum seam_miss seam__matcher_place_dynamic(struct seam_matcher *matcher, const s
 	struct seam_loaded_plan *loaded = matcher->now;
 	const uint64_t begin = occurrence->base + occurrence->expected->begin;
 	uint64_t until = 0;
-	matcher->reach = 0;
 	if (!seam__frontier_move(matcher, begin))
 		return SEAM_MISS_late;
 	if (begin == loaded->frontier.at)

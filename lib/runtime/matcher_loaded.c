@@ -90,9 +90,7 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 	matcher->now = loaded;
 	matcher->owner = loaded->index;
 	matcher->cursor = NULL;
-	matcher->missing = NULL;
-	matcher->pending = NULL;
-	matcher->reach = 0;
+	seam__matcher_pass(matcher);
 	return true;
 }
 
@@ -206,9 +204,7 @@ enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
 	matcher->now = NULL;
 	matcher->owner = SEAM_NOBODY;
 	matcher->cursor = NULL;
-	matcher->missing = NULL;
-	matcher->pending = NULL;
-	matcher->reach = 0;
+	seam__matcher_pass(matcher);
 	return SEAM_OK;
 }
 

@@ -14,6 +14,7 @@
 #include <seam/stats.h>
 
 #include "emu.h"
+#include "lockrank.h"
 #include "meta.h"
 #include "opts.h"
 #include "learner.h"
@@ -26,6 +27,7 @@
 
 static struct seam_driver *driver UNUSED;
 static struct seam_pool *pool UNUSED;
+static uint64_t locks_before UNUSED;
 
 UNUSED static struct seam_config resolve(const char *conf)
 {
@@ -41,6 +43,7 @@ UNUSED static void open_on(const struct seam_emu_config *emu, const char *conf)
 {
 	struct seam_config config = resolve(conf);
 	char error[SEAM_OPTS_LINE_BYTES] = "";
+	locks_before = seam__locks_alive();
 	cr_assert_eq(seam__emu_create(emu, error, sizeof error, &driver), SEAM_OK, "%s", error);
 	cr_assert_ok(seam__pool_create_on(driver, &config, &pool));
 }
@@ -86,6 +89,7 @@ UNUSED static void close_pool(void)
 	assert_nothing_left();
 	cr_assert_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
 	seam__driver_destroy(driver);
+	cr_assert_eq(seam__locks_alive(), locks_before, "a mutex or a condition is left");
 }
 
 UNUSED static void *stream_of(uint64_t handle)

@@ -11,6 +11,7 @@
 
 #define SEEDS 300u
 #define FIRST_ID 1000u /* of the program's requests (trace_program.c) */
+#define LONGER_ID 1000000u
 #define TAKEN 4u
 #define PINS 4096u
 
@@ -36,8 +37,22 @@ struct change {
 	uint64_t bytes; /* 0: as many */
 };
 
-/* The same program with such changes; the kind's model is to be freed. */
-static struct seam_iteration_kind change_program(const struct program_wish *wish, const struct change *changes)
+/* One more request than the program has. */
+static uint64_t add_request(struct seam_trace_builder *builder, const struct seam_trace_event *before)
+{
+	struct seam_trace_event event = *before;
+	event.kind = SEAM_TRACE_ALLOC;
+	event.id = LONGER_ID;
+	event.size = 4096;
+	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+	event.kind = SEAM_TRACE_FREE;
+	cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
+	return 2;
+}
+
+/* The same program with such changes; the kind's model is to be freed. longer: it ends with a request more. */
+static struct seam_iteration_kind change_program(
+	const struct program_wish *wish, const struct change *changes, bool longer)
 {
 	static struct program_truth truth;
 	struct seam_trace *trace = trace_program(wish, &truth);
@@ -50,8 +65,10 @@ static struct seam_iteration_kind change_program(const struct program_wish *wish
 		struct seam_trace_event event = trace->events[i];
 		if (i == truth.first_event)
 			kind.first_event = events;
-		if (i == truth.first_event + truth.iteration_events)
+		if (i == truth.first_event + truth.iteration_events) {
+			events += longer ? add_request(builder, &trace->events[i - 1]) : 0;
 			kind.last_event = events;
+		}
 		if (event.id >= FIRST_ID) {
 			const struct change *change = &changes[(event.id - FIRST_ID) % (wish->slots + wish->dynamics)];
 			event.size = change->bytes != 0 ? change->bytes : event.size;
@@ -61,8 +78,10 @@ static struct seam_iteration_kind change_program(const struct program_wish *wish
 		cr_assert_eq(seam_trace_builder_add(builder, &event), SEAM_OK);
 		events++;
 	}
-	if (kind.last_event == 0)
+	if (kind.last_event == 0) {
+		events += longer ? add_request(builder, &trace->events[trace->header.event_count - 1]) : 0;
 		kind.last_event = events;
+	}
 	cr_assert_eq(seam_trace_builder_finish(builder, &error, &kind.model), SEAM_OK, "%s", error.text);
 	seam_trace_builder_destroy(builder);
 	seam_trace_free(trace);
@@ -270,7 +289,7 @@ Test(learner_pins, another_shape_lies_where_the_first_one_does)
 		uint64_t state = seed;
 		draw_changes(&wish, &state, changes);
 		struct match_program program = match_program(&wish);
-		struct seam_iteration_kind kind = change_program(&wish, changes);
+		struct seam_iteration_kind kind = change_program(&wish, changes, seed % 4 == 0);
 		struct shapes shapes = {.plan = program.plan, .kind = &kind};
 		draw_taken(&shapes, &state);
 		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);

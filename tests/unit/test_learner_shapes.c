@@ -202,17 +202,21 @@ Test(learner_shapes, the_last_ones_that_were_refused_are_known)
 	}
 }
 
+/* Of any part of a trace. */
 Test(learner_shapes, what_is_live_is_measured_behind_each_event)
 {
 	for (uint32_t i = 0; i < MODELS; i++) {
 		const struct model *model = &models[i];
-		const struct seam_live_range range = seam__learner_range(model->trace, model->first, model->last);
-		uint64_t least_bytes = UINT64_MAX;
-		for (uint64_t e = model->first; e < model->last; e++) {
-			const uint64_t bytes = find_peak(model->trace, e, e + 1);
-			least_bytes = bytes < least_bytes ? bytes : least_bytes;
+		for (uint64_t first = model->first; first < model->last; first += 5) {
+			uint64_t peak_bytes = 0, least_bytes = UINT64_MAX;
+			for (uint64_t e = first; e < model->last; e++) {
+				const uint64_t bytes = find_peak(model->trace, e, e + 1);
+				peak_bytes = bytes > peak_bytes ? bytes : peak_bytes;
+				least_bytes = bytes < least_bytes ? bytes : least_bytes;
+				const struct seam_live_range range = seam__learner_range(model->trace, first, e + 1);
+				cr_assert_eq(range.peak_bytes, peak_bytes);
+				cr_assert_eq(range.least_bytes, least_bytes);
+			}
 		}
-		cr_expect_eq(range.peak_bytes, model->peak_bytes);
-		cr_expect_eq(range.least_bytes, least_bytes);
 	}
 }

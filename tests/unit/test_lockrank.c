@@ -25,13 +25,16 @@ Test(lockrank, a_mutex_excludes)
 {
 	struct seam_mutex mutex;
 	pthread_t threads[4];
+	const uint64_t before = seam__locks_alive();
 	cr_assert_eq(seam__mutex_init(&mutex, "counter", SEAM_RANK_DEVICE), SEAM_OK);
+	cr_assert_eq(seam__locks_alive(), before + (SEAM_CHECKS >= 1));
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(pthread_create(&threads[i], NULL, count, &mutex), 0);
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(pthread_join(threads[i], NULL), 0);
 	cr_assert_eq(counter, 80000);
 	seam__mutex_fini(&mutex);
+	cr_assert_eq(seam__locks_alive(), before);
 }
 
 Test(lockrank, ascending_order_is_fine_in_any_order_of_release)

@@ -6,6 +6,7 @@
 
 #include "bits.h"
 #include "match_program.h"
+#include "matcher_state.h"
 #include "meta.h"
 #include "random_problem.h"
 #include "planned.h"
@@ -138,10 +139,12 @@ static void begin_anew(struct model *model)
 
 static void change_loaded_plans(struct model *model)
 {
+	struct seam_matcher *matcher = model->player.matcher;
+	const struct seam_loaded_plan *before = matcher->now;
 	switch (draw(model, 6)) {
 	case 0:
 		if (draw(model, 4) == 0)
-			cr_assert_eq(seam__matcher_clear(model->player.matcher), SEAM_OK);
+			cr_assert_eq(seam__matcher_clear(matcher), SEAM_OK);
 		break;
 	case 1:
 	case 2:
@@ -151,8 +154,12 @@ static void change_loaded_plans(struct model *model)
 		begin_anew(model);
 		break;
 	default:
-		seam__matcher_step(model->player.matcher);
+		seam__matcher_step(matcher);
 	}
+	/* What the last request was, and how long it would have lived, was said of the plan before. */
+	cr_assert(matcher->now == before ||
+		(matcher->reach == 0 && matcher->missing == NULL && matcher->pending == NULL &&
+			matcher->cursor == NULL));
 	match_check(&model->player);
 }
 
