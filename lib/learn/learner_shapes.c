@@ -129,7 +129,7 @@ static int compare_crossings(const void *left, const void *right)
 
 static enum seam_rc crossings_init(struct seam_crossings *crossings, size_t capacity)
 {
-	*crossings = (struct seam_crossings){.capacity = capacity + 1};
+	*crossings = (struct seam_crossings){.capacity = capacity};
 	crossings->items = seam__meta_array(seam__meta_process(), crossings->capacity, sizeof *crossings->items);
 	return crossings->items != NULL ? SEAM_OK : SEAM_OOM_META;
 }
@@ -235,7 +235,6 @@ static void match(const struct seam_loaded_plan *loaded, struct seam_crossings *
 	const struct seam_crossings *wanted, const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	const bool alike = are_alike(there, wanted);
-	size_t from = 0;
 	for (size_t w = 0; w < wanted->count; w++) {
 		const struct seam_crossing *want = &wanted->items[w];
 		if (alike) {
@@ -244,9 +243,8 @@ static void match(const struct seam_loaded_plan *loaded, struct seam_crossings *
 				pin(loaded, have->slot, want->at, taken, pins);
 			continue;
 		}
-		for (size_t t = from; t < there->count; t++) {
+		for (size_t t = 0; t < there->count; t++) {
 			struct seam_crossing *have = &there->items[t];
-			from += have->used && t == from;
 			if (have->used || have->bytes != want->bytes || have->stream != want->stream)
 				continue;
 			have->used = true;
@@ -293,7 +291,7 @@ enum seam_rc seam__pins_find(const struct seam_loaded_plan *loaded, const struct
 	const struct seam_taken_ranges *taken, struct seam_pins *pins)
 {
 	struct seam_crossings there;
-	pins->room = (pins->wanted.count + loaded->slots) * loaded->copies + 1;
+	pins->room = (pins->wanted.count + loaded->slots) * loaded->copies;
 	pins->items = seam__meta_array(seam__meta_process(), pins->room, sizeof *pins->items);
 	if (pins->items == NULL)
 		return SEAM_OOM_META;

@@ -290,6 +290,8 @@ Test(learner_pins, another_shape_lies_where_the_first_one_does)
 		draw_changes(&wish, &state, changes);
 		struct match_program program = match_program(&wish);
 		struct seam_iteration_kind kind = change_program(&wish, changes, seed % 4 == 0);
+		if (seed % 7 == 0) /* what comes behind is not its */
+			kind.last_event -= (kind.last_event - kind.first_event) / 3;
 		struct shapes shapes = {.plan = program.plan, .kind = &kind};
 		draw_taken(&shapes, &state);
 		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);

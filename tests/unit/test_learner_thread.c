@@ -2,6 +2,7 @@
  * for a moment, and leaves the program's signals alone.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
@@ -51,15 +52,34 @@ static uint64_t used_ns(clockid_t clock)
 }
 
 /* Time of the processor, of both threads. */
-Test(learner_thread, it_uses_no_time_where_there_is_nothing_to_do)
+static void expect_no_time_used(void)
 {
 	clockid_t clock;
-	start();
 	cr_assert_eq(pthread_getcpuclockid(pool->learner->thread, &clock), 0);
 	const uint64_t before_ns = used_ns(clock), until_ns = used_ns(CLOCK_THREAD_CPUTIME_ID) + SPIN_NS;
 	while (used_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
 		;
 	cr_expect_lt(used_ns(clock) - before_ns, SPIN_NS / 8);
+}
+
+Test(learner_thread, it_uses_no_time_where_there_is_nothing_to_do)
+{
+	start();
+	expect_no_time_used();
+	close_pool();
+}
+
+/* Of a program that runs when nothing else does. */
+Test(learner_thread, its_share_of_the_processor_is_the_programs)
+{
+	struct sched_param param = {0};
+	int policy = SCHED_OTHER;
+	cr_assert_eq(sched_setscheduler(0, SCHED_IDLE, &param), 0);
+	open_pool(MIB(256), "plan:auto,chunk_bytes:2M");
+	for (unsigned i = 0; i < LEAST_STEPS; i++)
+		cr_assert_ok(seam_step(pool));
+	cr_assert_eq(pthread_getschedparam(pool->learner->thread, &policy, &param), 0);
+	cr_expect_eq(policy, SCHED_IDLE);
 	close_pool();
 }
 
@@ -84,6 +104,7 @@ Test(learner_thread, it_looks_again_by_itself_while_it_waits_for_a_plan_to_start
 	set_state(SEAM_LEARN_WAIT, true);
 	seam__learner_wake(pool->learner);
 	wait_until_it_sleeps();
+	expect_no_time_used();
 	cr_assert_eq(pool->learner->state, SEAM_LEARN_WAIT);
 	seam__mutex_lock(&pool->engine.lock);
 	active.started = true;
