@@ -7,7 +7,7 @@
 #include <seam/plan.h>
 
 #include "record.h"
-#include "learner.h"
+#include "learner_impl.h"
 #include "planned.h"
 
 /* A plan is open that has not started. */
@@ -329,6 +329,53 @@ static void run_until_waiting(void)
 	run_until_preparing();
 	run_background();
 	cr_assert(is_waiting());
+}
+
+static void give_way(void)
+{
+	seam__pool_stop(pool);
+	seam__learner_give_way(pool->learner);
+	seam__pool_go(pool);
+	check_pool();
+	cr_expect_null(pool->runtime->preparing);
+	cr_expect_null(pool->learner->active);
+}
+
+/* One that is given comes first; but one that serves goes on until that has its arena. */
+Test(planned_ends, a_plan_that_is_learnt_gives_way_until_it_has_started)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+		if (i == 0)
+			run_until_preparing();
+		else if (i == 1)
+			run_until_waiting();
+		else
+			run_until_planned(NULL);
+		give_way();
+		cr_expect_eq(pool->runtime->open, i == 2);
+		run_background();
+		close_pool();
+	}
+}
+
+/* What was begun is forgotten with the plan that is in use. */
+Test(planned_ends, nothing_that_was_begun_is_left_where_plans_are_dropped)
+{
+	bool did = true;
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 4000 && pool->learner->state != SEAM_LEARN_BEGIN; i++) {
+		if (!did)
+			iterate(NULL, 0);
+		seam__pool_work(pool->learner, &did);
+	}
+	cr_assert_eq(pool->learner->state, SEAM_LEARN_BEGIN);
+	cr_assert_not_null(pool->learner->loaded);
+	seam_plan_drop(pool);
+	cr_expect_eq(pool->learner->state, SEAM_LEARN_IDLE);
+	cr_expect_null(pool->learner->loaded);
+	cr_expect_eq(pool->learner->refused_count, 0);
+	close_pool();
 }
 
 /* A plan that only waits for its moment would be in use behind the drop. */
