@@ -66,7 +66,8 @@ void seam__learner_reset(struct seam_learner *learner)
 	learner->state = SEAM_LEARN_IDLE;
 }
 
-/* The plan was good, but there was no memory for it, or the driver failed: its kind may be planned again. */
+/* The plan was good, or was not made, but there was no memory for it, or the driver failed: its kind may be planned
+ * again. */
 static void forget_refusal(struct seam_learner *learner)
 {
 	if (learner->refused_count != 0)
@@ -94,12 +95,11 @@ static void plan(struct seam_learner *learner)
 		seam__mutex_unlock(&learner->engine->lock);
 		return;
 	}
-	if (rc == SEAM_UNSUPPORTED) {
-		/* It may have been made in too short a time: other iterations may come, or the machine may have more
-		 * time. */
+	/* It may have been made in too short a time: other iterations may come, or the machine may have more time. */
+	if (rc == SEAM_UNSUPPORTED)
 		learner->place_ns = seam__bits_min(learner->place_ns * 4, MOST_PLACE_NS);
+	if (rc == SEAM_UNSUPPORTED || rc == SEAM_OOM_META)
 		forget_refusal(learner);
-	}
 	if (rc != SEAM_OOM_META && seam__learner_choose(learner))
 		return; /* another kind may do */
 	seam__learner_give_up(learner);

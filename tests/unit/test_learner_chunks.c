@@ -123,3 +123,38 @@ Test(learner_chunks, the_search_for_a_plan_ends_with_the_pool)
 	must_free(kept);
 	close_pool();
 }
+
+static uint64_t process_bytes(void)
+{
+	struct seam_meta_stats stats;
+	seam__meta_get_stats(seam__meta_process(), &stats);
+	return stats.live_bytes;
+}
+
+/* Of the memory that a plan is made in. The next look comes later, and makes the plan. */
+Test(learner_chunks, every_failure_of_metadata_while_a_plan_is_made_leaves_nothing)
+{
+	unsigned failed = 0;
+	bool is_over = false;
+	for (uint64_t n = 1; !is_over; n += n < 30 ? 1 : n / 3) {
+		const uint64_t bytes = process_bytes();
+		bool did = false;
+		begin();
+		run_until(SEAM_LEARN_PLAN);
+		const uint64_t failures = pool->learner->failures;
+		seam__meta_fail_at(seam__meta_process(), n);
+		seam__pool_work(pool->learner, &did);
+		is_over = seam__meta_fail_left(seam__meta_process()) != 0;
+		seam__meta_fail_at(seam__meta_process(), 0);
+		const bool gave_up = pool->learner->failures == failures + 1;
+		cr_assert_eq(pool->learner->state, gave_up ? SEAM_LEARN_IDLE : SEAM_LEARN_BEGIN);
+		failed += gave_up;
+		check_pool();
+		if (n % 8 == 1)
+			run_until_preparing();
+		must_free(kept);
+		close_pool();
+		cr_assert_eq(process_bytes(), bytes, "metadata left, failure %llu", (unsigned long long)n);
+	}
+	cr_expect_gt(failed, 20);
+}

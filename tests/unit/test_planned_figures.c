@@ -150,9 +150,13 @@ Test(planned_figures, a_place_that_is_lent_misses)
 	cr_assert_eq(get_stats().reserved_bytes, reserved + MIB(2));
 	cr_expect_eq(get_plan_stats().lent_bytes, MIB(6));
 	struct seam_plan_stats before = get_plan_stats();
+	const uint64_t lends = pool->runtime->counts.lends, collects = pool->runtime->counts.collects;
+	cr_expect_eq(lends, 3);
 	void *k = must_alloc(MIB(2), NULL);
 	cr_expect_missed(before, gap, 1);
+	cr_expect_eq(pool->runtime->counts.collects, collects, "nothing of it was free");
 	must_free(strange);
+	cr_expect_eq(pool->runtime->counts.collects, collects + 3);
 	must_free(k);
 	iterate(2);
 	before = get_plan_stats();
