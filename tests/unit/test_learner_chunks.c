@@ -7,6 +7,7 @@
 
 #define BLOCKS 16u
 #define KEPT_CHUNKS 4u
+#define RESIDENTS 1200u
 
 static void *kept; /* from one iteration into the next, always in the same place */
 
@@ -131,6 +132,17 @@ static uint64_t process_bytes(void)
 	return stats.live_bytes;
 }
 
+/* Many blocks that stay, none beside another. */
+static void keep_many(void **residents, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		residents[i] = must_alloc(KIB(64), NULL);
+	for (unsigned i = 0; i < count; i += 2) {
+		must_free(residents[i]);
+		residents[i] = NULL;
+	}
+}
+
 /* Of the memory that a plan is made in. The next look comes later, and makes the plan. */
 Test(learner_chunks, every_failure_of_metadata_while_a_plan_is_made_leaves_nothing)
 {
@@ -139,7 +151,9 @@ Test(learner_chunks, every_failure_of_metadata_while_a_plan_is_made_leaves_nothi
 	for (uint64_t n = 1; !is_over; n += n < 30 ? 1 : n / 3) {
 		const uint64_t bytes = process_bytes();
 		bool did = false;
+		void *residents[RESIDENTS];
 		begin();
+		keep_many(residents, RESIDENTS);
 		run_until(SEAM_LEARN_PLAN);
 		const uint64_t failures = pool->learner->failures;
 		seam__meta_fail_at(seam__meta_process(), n);
@@ -148,11 +162,15 @@ Test(learner_chunks, every_failure_of_metadata_while_a_plan_is_made_leaves_nothi
 		seam__meta_fail_at(seam__meta_process(), 0);
 		const bool gave_up = pool->learner->failures == failures + 1;
 		cr_assert_eq(pool->learner->state, gave_up ? SEAM_LEARN_IDLE : SEAM_LEARN_BEGIN);
+		cr_assert(gave_up != is_over, "failure %llu", (unsigned long long)n);
 		failed += gave_up;
+		cr_assert(gave_up || pool->learner->survey.resident_count >= RESIDENTS / 2);
 		check_pool();
 		if (n % 8 == 1)
 			run_until_preparing();
 		must_free(kept);
+		for (unsigned i = 1; i < RESIDENTS; i += 2)
+			must_free(residents[i]);
 		close_pool();
 		cr_assert_eq(process_bytes(), bytes, "metadata left, failure %llu", (unsigned long long)n);
 	}
