@@ -99,6 +99,8 @@ Test(off_plan, those_whose_time_is_over_become_overdue_blocks)
 	uint64_t state = 2;
 	for (uint32_t i = 0; i < PLACES; i++)
 		insert(i, &state);
+	for (uint32_t i = 0; i < PLACES; i += 3)
+		blocks[i].plan_block.state = SEAM_PLANNED_HELD;
 	for (uint64_t at = 9; at <= 10 + ENDS; at++) {
 		struct seam_overdue overdue = {0};
 		uint32_t over = 0;
@@ -108,28 +110,70 @@ Test(off_plan, those_whose_time_is_over_become_overdue_blocks)
 		}
 		seam__off_plan_expire(&off_plan, &overdue, at);
 		cr_assert_eq(overdue.count, over);
+		for (uint32_t i = 0; i < PLACES; i++)
+			cr_assert_eq(blocks[i].plan_block.state,
+				i % 3 == 0           ? SEAM_PLANNED_HELD
+					: present[i] ? SEAM_PLANNED_LIVE
+						     : SEAM_PLANNED_LATE);
 		expect_runs();
 	}
 	cr_assert_eq(off_plan.count, 0);
 }
 
-Test(off_plan, wrong_runs_and_ends_are_seen)
+/* The field has the value for a moment. */
+#define BREAK(field, value)                                                        \
+	do {                                                                       \
+		const __typeof__(field) break_before = (field);                    \
+		(field) = (__typeof__(field))(value);                              \
+		cr_expect_not_null(seam__off_plan_check(&off_plan), "%s", #field); \
+		(field) = break_before;                                            \
+	} while (0)
+
+/* Each field in turn is another one. */
+Test(off_plan, whatever_is_wrong_is_seen)
 {
 	uint64_t state = 3;
-	insert(0, &state);
-	insert(5, &state);
+	for (uint32_t i = 0; i < PLACES; i += 1 + i % 3)
+		insert(i, &state);
 	cr_assert_null(seam__off_plan_check(&off_plan));
-	off_plan.runs[0].end += 1;
-	off_plan.runs[1].begin += 1;
-	cr_assert_not_null(seam__off_plan_check(&off_plan));
-	off_plan.runs[0].end -= 1;
-	off_plan.runs[1].begin -= 1;
-	cr_assert_null(seam__off_plan_check(&off_plan));
-	off_plan.run_count--;
-	cr_assert_not_null(seam__off_plan_check(&off_plan));
-	off_plan.run_count++;
-	off_plan.at_until++;
-	cr_assert_not_null(seam__off_plan_check(&off_plan));
-	off_plan.at_until--;
+	for (uint32_t i = 0; i < off_plan.count; i++) {
+		struct seam_off_plan_entry *entry = &off_plan.entries[i];
+		struct seam_plan_block *plan_block = &entry->block->plan_block;
+		BREAK(entry->begin, entry->begin + 1);
+		BREAK(entry->end, entry->end - 1);
+		BREAK(plan_block->offset, plan_block->offset + 1);
+		BREAK(plan_block->bytes, plan_block->bytes + 1);
+		BREAK(entry->until, 0);
+		if (entry->until == off_plan.until)
+			BREAK(entry->until, entry->until + 1);
+		else
+			BREAK(entry->until, off_plan.until);
+		/* As its block says, but empty, or over the one below. */
+		const struct seam_off_plan_entry before = *entry;
+		const struct seam_plan_block block_before = *plan_block;
+		entry->end = entry->begin;
+		plan_block->bytes = 0;
+		cr_expect_not_null(seam__off_plan_check(&off_plan));
+		*entry = before;
+		*plan_block = block_before;
+		if (i > 0 && off_plan.entries[i - 1].end == entry->begin) {
+			entry->begin = plan_block->offset -= 1;
+			plan_block->bytes += 1;
+			cr_expect_not_null(seam__off_plan_check(&off_plan));
+			*entry = before;
+			*plan_block = block_before;
+		}
+	}
+	for (uint32_t i = 0; i < off_plan.run_count; i++) {
+		BREAK(off_plan.runs[i].begin, off_plan.runs[i].begin + 1);
+		BREAK(off_plan.runs[i].end, off_plan.runs[i].end + 1);
+	}
+	BREAK(off_plan.run_count, off_plan.run_count - 1);
+	BREAK(off_plan.run_count, off_plan.run_count + 1);
+	BREAK(off_plan.run_capacity, off_plan.capacity - 1);
+	BREAK(off_plan.until, off_plan.until - 1);
+	BREAK(off_plan.until, off_plan.until + 1);
+	BREAK(off_plan.at_until, off_plan.at_until - 1);
+	BREAK(off_plan.at_until, off_plan.at_until + 1);
 	cr_assert_null(seam__off_plan_check(&off_plan));
 }

@@ -61,4 +61,20 @@ Test(overdue, what_is_in_disorder_is_seen)
 	a.end = 10;
 	two.count = 1;
 	cr_assert_not_null(seam__overdue_check(&two));
+	two.count = 2;
+	a.end = 10;
+	b.end = two.to = 20;
+	cr_assert_not_null(seam__overdue_check(&two), "one is empty");
+	b.end = two.to = 30;
+	a.end = 20;
+	cr_assert_null(seam__overdue_check(&two), "they may touch");
+	for (uint64_t off = 1; off != 0; off = off == 1 ? UINT64_MAX : 0) {
+		two.from += off;
+		cr_assert_not_null(seam__overdue_check(&two));
+		two.from -= off;
+		two.to += off;
+		cr_assert_not_null(seam__overdue_check(&two));
+		two.to -= off;
+	}
+	cr_assert_null(seam__overdue_check(&two));
 }
