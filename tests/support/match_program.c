@@ -181,6 +181,7 @@ void match_look(struct match_player *player, uint64_t begin, uint64_t end)
 		busy |= block->offset < end && begin < block->offset + block->bytes;
 	}
 	cr_assert_eq(seam__matcher_find(player->matcher, begin), at);
+	cr_assert_null(seam__matcher_find(player->matcher, begin + (UINT64_C(1) << 41)), "found where none can be");
 	cr_assert_eq(seam__matcher_around(player->matcher, begin), around);
 	cr_assert(!busy || seam__matcher_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle",
 		player->name, (unsigned long long)player->seed);

@@ -207,8 +207,9 @@ static void disturb(struct model *model)
 		player->lacks_metadata = false;
 		break;
 	default: {
-		const uint64_t begin = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset
-										 : draw(model, 4096) * 512;
+		const uint64_t at = draw(model, 2) == 0 && player->count != 0 ? player->blocks[block].offset
+									      : draw(model, 4096) * 512;
+		const uint64_t begin = at + (draw(model, 3) == 0 ? draw(model, 512) : 0);
 		match_look(player, begin, begin + 1 + draw(model, 1 << 20));
 	}
 	}
