@@ -22,10 +22,9 @@ uint64_t seam__plan_cost_limit(const struct seam_plan_cost *cost)
 
 void seam__plan_cost_add(struct seam_plan_cost *cost, uint64_t reserved_bytes)
 {
-	if (reserved_bytes <= cost->most_bytes)
-		return;
-	cost->added_bytes += reserved_bytes - cost->most_bytes;
-	cost->most_bytes = reserved_bytes;
+	const uint64_t before_bytes = cost->most_bytes;
+	seam__plan_cost_note(cost, reserved_bytes);
+	cost->added_bytes += cost->most_bytes - before_bytes;
 }
 
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes)
