@@ -263,6 +263,13 @@ static struct seam_history *remember(struct seam_stranger *stranger, const struc
 	return &stranger->history;
 }
 
+/* Whether the request is what the cursor expects, as far as its size goes. */
+static bool is_next(const struct seam_cursor *cursor, const struct seam_match_ask *ask)
+{
+	const bool is_dynamic = cursor->next->bytes == 0;
+	return is_dynamic == ask->dynamic && (is_dynamic || seam__expected_fits(cursor->next, ask->bytes));
+}
+
 enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_cursor *cursor,
 	const struct seam_match_ask *ask, struct seam_slot_occurrence *ret_occurrence)
 {
@@ -277,8 +284,7 @@ enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_curs
 	matcher->cursor = cursor != NULL ? cursor : matcher->cursor;
 	struct seam_history *history = cursor != NULL ? &cursor->history : remember(&matcher->stranger, ask);
 	seam__history_add(history, ask->dynamic ? 0 : ask->bytes);
-	const bool is_expected = cursor != NULL && cursor->debt == 0 && !ask->dynamic &&
-		seam__expected_fits(cursor->next, ask->bytes) && cursor->next->bytes != 0 &&
+	const bool is_expected = cursor != NULL && cursor->debt == 0 && is_next(cursor, ask) &&
 		seam__bits_distance(seam__cursor_at(cursor), frontier) <= seam__loaded_around(loaded);
 	if (is_expected) {
 		matcher->counts.resyncs += cursor->missed != 0;
