@@ -144,19 +144,18 @@ struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_
 	const struct seam_overdue_block *overdue_block = seam__overdue_find(&matcher->overdue, offset);
 	if (overdue_block != NULL)
 		return overdue_block->plan_block;
-	const uint32_t off_plan = seam__off_plan_find(&matcher->off_plan, offset);
-	return off_plan == matcher->off_plan.count ? NULL : &matcher->off_plan.entries[off_plan].block->plan_block;
+	struct seam_off_plan_block *off_plan = seam__off_plan_find(&matcher->off_plan, offset);
+	return off_plan == NULL ? NULL : &off_plan->plan_block;
 }
 
 /* A dynamic block is gone afterwards. */
 static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	const uint32_t off_plan = plan_block->loaded == SEAM_DYNAMIC
-		? seam__off_plan_find(&matcher->off_plan, plan_block->offset)
-		: matcher->off_plan.count;
+	struct seam_off_plan_block *off_plan =
+		plan_block->loaded == SEAM_DYNAMIC ? seam__off_plan_find(&matcher->off_plan, plan_block->offset) : NULL;
 	struct seam_overdue_block *overdue_block;
-	if (off_plan < matcher->off_plan.count) {
-		overdue_block = &matcher->off_plan.entries[off_plan].block->overdue_block;
+	if (off_plan != NULL) {
+		overdue_block = &off_plan->node;
 		matcher->borrow_from = seam__bits_min(matcher->borrow_from, plan_block->offset);
 		seam__off_plan_remove(&matcher->off_plan, off_plan);
 	} else {

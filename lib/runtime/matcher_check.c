@@ -6,8 +6,7 @@ struct rows {
 	const struct seam_loaded_plan *loaded; /* NULL: none */
 	uint32_t at;                           /* in its instances by address */
 	struct seam_overdue_block *overdue_block;
-	const struct seam_off_plan *off_plan;
-	uint32_t off_plan_at;
+	struct seam_overdue_block *off_plan;
 };
 
 static const struct seam_plan_block *next_row(struct rows *rows)
@@ -25,15 +24,14 @@ static const struct seam_plan_block *next_row(struct rows *rows)
 		best = rows->overdue_block->plan_block;
 		from = 1;
 	}
-	if (rows->off_plan_at < rows->off_plan->count &&
-		(best == NULL || rows->off_plan->entries[rows->off_plan_at].begin < best->offset)) {
-		best = &rows->off_plan->entries[rows->off_plan_at].block->plan_block;
+	if (rows->off_plan != NULL && (best == NULL || rows->off_plan->begin < best->offset)) {
+		best = rows->off_plan->plan_block;
 		from = 2;
 	}
 	if (from == 1)
 		rows->overdue_block = seam__overdue_next(rows->overdue_block);
 	else if (from == 2)
-		rows->off_plan_at++;
+		rows->off_plan = seam__overdue_next(rows->off_plan);
 	else if (best != NULL)
 		rows->at++;
 	return best;
@@ -41,7 +39,8 @@ static const struct seam_plan_block *next_row(struct rows *rows)
 
 static const char *check_live(const struct seam_matcher *matcher)
 {
-	struct rows rows = {matcher->now, 0, seam__overdue_first(&matcher->overdue), &matcher->off_plan, 0};
+	struct rows rows = {matcher->now, 0, seam__overdue_first(&matcher->overdue),
+		seam__overdue_first(&matcher->off_plan.blocks)};
 	uint64_t end = 0, live = 0, bytes = 0;
 	for (const struct seam_plan_block *p; (p = next_row(&rows)) != NULL; live++) {
 		if (p->offset < end)
@@ -51,7 +50,7 @@ static const char *check_live(const struct seam_matcher *matcher)
 	}
 	if (live != matcher->counts.live || bytes != matcher->counts.live_bytes)
 		return "H5";
-	return matcher->off_plan_count == matcher->overdue.count + matcher->off_plan.count ? NULL : "H5";
+	return matcher->off_plan_count == matcher->overdue.count + matcher->off_plan.blocks.count ? NULL : "H5";
 }
 
 static const char *check_overdue(const struct seam_matcher *matcher)
@@ -103,11 +102,12 @@ static bool is_due(void *user, uint32_t number)
 /* An expected slot is not tested against off-plan blocks. */
 static const char *check_off_plan(const struct seam_matcher *matcher)
 {
-	for (uint32_t i = 0; i < matcher->off_plan.count; i++) {
-		const struct seam_off_plan_entry *entry = &matcher->off_plan.entries[i];
+	struct seam_overdue_block *node = seam__overdue_first(&matcher->off_plan.blocks);
+	for (; node != NULL; node = seam__overdue_next(node)) {
+		const uint64_t until = ((const struct seam_off_plan_block *)node)->until;
 		const uint64_t frontier = matcher->now->frontier.at;
-		struct off_plan_check check = {matcher->now, entry->until > frontier ? entry->until - frontier : 0};
-		if (seam__loaded_overlapping(matcher->now, entry->begin, entry->end, NULL, is_due, &check))
+		struct off_plan_check check = {matcher->now, until > frontier ? until - frontier : 0};
+		if (seam__loaded_overlapping(matcher->now, node->begin, node->end, NULL, is_due, &check))
 			return "H6";
 	}
 	return NULL;

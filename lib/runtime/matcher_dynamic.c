@@ -17,7 +17,7 @@ static void lower(struct seam_taken *taken, uint64_t at, uint64_t begin, uint64_
 struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at)
 {
 	return (struct seam_climb){matcher, seam__overdue_behind(&matcher->overdue, at),
-		seam__off_plan_behind(&matcher->off_plan, at), seam__matcher_blocked_at(matcher, at)};
+		seam__overdue_behind(&matcher->off_plan.blocks, at), seam__matcher_blocked_at(matcher, at)};
 }
 
 struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64_t end)
@@ -26,15 +26,14 @@ struct seam_taken seam__climb_next(struct seam_climb *climb, uint64_t at, uint64
 	struct seam_taken taken = {end, end};
 	while (climb->overdue_block != NULL && climb->overdue_block->end <= at)
 		climb->overdue_block = seam__overdue_next(climb->overdue_block);
-	while (climb->off_plan < matcher->off_plan.count && matcher->off_plan.entries[climb->off_plan].end <= at)
-		climb->off_plan++;
+	while (climb->off_plan != NULL && climb->off_plan->end <= at)
+		climb->off_plan = seam__overdue_next(climb->off_plan);
 	while (climb->blocked < matcher->blocked_count && matcher->blocked[climb->blocked].end <= at)
 		climb->blocked++;
 	if (climb->overdue_block != NULL)
 		lower(&taken, at, climb->overdue_block->begin, climb->overdue_block->end);
-	if (climb->off_plan < matcher->off_plan.count)
-		lower(&taken, at, matcher->off_plan.entries[climb->off_plan].begin,
-			matcher->off_plan.entries[climb->off_plan].end);
+	if (climb->off_plan != NULL)
+		lower(&taken, at, climb->off_plan->begin, climb->off_plan->end);
 	if (climb->blocked < matcher->blocked_count)
 		lower(&taken, at, matcher->blocked[climb->blocked].begin, matcher->blocked[climb->blocked].end);
 	return taken;
@@ -148,14 +147,15 @@ struct seam_plan_block *seam__off_plan_begin(
 	if (block == NULL)
 		return NULL;
 	*block = (struct seam_off_plan_block){
-		.overdue_block = {.begin = offset, .end = offset + bytes, .plan_block = &block->plan_block},
+		.node = {.begin = offset, .end = offset + bytes, .plan_block = &block->plan_block},
+		.until = until,
 		.plan_block = {.offset = offset,
 			.bytes = bytes,
 			.number = UINT32_MAX,
 			.state = SEAM_PLANNED_LIVE,
 			.loaded = SEAM_DYNAMIC},
 	};
-	seam__off_plan_insert(&matcher->off_plan, (struct seam_off_plan_entry){offset, offset + bytes, until, block});
+	seam__off_plan_insert(&matcher->off_plan, block);
 	matcher->off_plan_count++;
 	matcher->counts.live++;
 	matcher->counts.live_bytes += bytes;

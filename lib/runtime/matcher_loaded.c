@@ -237,6 +237,7 @@ void seam__matcher_each(
 	for (struct seam_overdue_block *s = seam__overdue_first(&matcher->overdue); s != NULL;
 		s = seam__overdue_next(s))
 		each(user, s->plan_block);
-	for (uint32_t i = 0; i < matcher->off_plan.count; i++)
-		each(user, &matcher->off_plan.entries[i].block->plan_block);
+	struct seam_overdue_block *off_plan = seam__overdue_first(&matcher->off_plan.blocks);
+	for (; off_plan != NULL; off_plan = seam__overdue_next(off_plan))
+		each(user, off_plan->plan_block);
 }

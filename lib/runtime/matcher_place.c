@@ -57,9 +57,8 @@ bool seam__overdue_take_all(struct seam_matcher *matcher)
 
 bool seam__off_plan_overlaps(const struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	const uint32_t off_plan = seam__off_plan_behind(&matcher->off_plan, begin);
 	return seam__overdue_overlap(&matcher->overdue, begin, end) ||
-		(off_plan < matcher->off_plan.count && matcher->off_plan.entries[off_plan].begin < end);
+		seam__overdue_overlap(&matcher->off_plan.blocks, begin, end);
 }
 
 static bool is_live(void *user, uint32_t number)

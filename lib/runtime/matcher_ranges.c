@@ -117,9 +117,9 @@ struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint6
 	const struct seam_overdue_block *overdue_block = seam__overdue_behind(&matcher->overdue, offset);
 	if (overdue_block != NULL && overdue_block->begin <= offset)
 		return overdue_block->plan_block;
-	const uint32_t off_plan = seam__off_plan_behind(&matcher->off_plan, offset);
-	if (off_plan < matcher->off_plan.count && matcher->off_plan.entries[off_plan].begin <= offset)
-		return &matcher->off_plan.entries[off_plan].block->plan_block;
+	const struct seam_overdue_block *off_plan = seam__overdue_behind(&matcher->off_plan.blocks, offset);
+	if (off_plan != NULL && off_plan->begin <= offset)
+		return off_plan->plan_block;
 	struct search search = {.loaded = matcher->now};
 	if (matcher->now != NULL) {
 		search.times = seam__frontier_times(matcher->now, 0);

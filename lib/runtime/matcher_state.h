@@ -220,7 +220,7 @@ struct seam_taken {
 struct seam_climb {
 	const struct seam_matcher *matcher;
 	struct seam_overdue_block *overdue_block; /* the lowest that may reach behind the place; NULL: no more */
-	uint32_t off_plan;
+	struct seam_overdue_block *off_plan;      /* likewise */
 	uint32_t blocked;
 };
 struct seam_climb seam__climb_from(const struct seam_matcher *matcher, uint64_t at);

@@ -14,52 +14,38 @@ static void note_until(struct seam_off_plan *off_plan, uint64_t until)
 	off_plan->until = until;
 }
 
+static struct seam_off_plan_block *block_of(struct seam_overdue_block *node)
+{
+	return (struct seam_off_plan_block *)node; /* its first member */
+}
+
 static void find_until(struct seam_off_plan *off_plan)
 {
 	off_plan->until = UINT64_MAX;
 	off_plan->at_until = 0;
-	for (uint32_t i = 0; i < off_plan->count; i++)
-		note_until(off_plan, off_plan->entries[i].until);
+	struct seam_overdue_block *node = seam__overdue_first(&off_plan->blocks);
+	for (; node != NULL; node = seam__overdue_next(node))
+		note_until(off_plan, block_of(node)->until);
 }
 
+/* A block is at most one run more, whether it comes or goes. */
 bool seam__off_plan_reserve(struct seam_off_plan *off_plan, struct seam_meta *meta)
 {
-	if (off_plan->count < off_plan->capacity)
+	if (off_plan->blocks.count < off_plan->run_capacity)
 		return true;
-	const uint32_t capacity = off_plan->capacity == 0 ? 64 : 2 * off_plan->capacity;
-	const size_t bytes = sizeof(*off_plan->entries), run_bytes = sizeof(*off_plan->runs);
-	if (off_plan->run_capacity < capacity) {
-		struct seam_off_plan_run *runs = seam__meta_resize(
-			meta, off_plan->runs, off_plan->run_capacity * run_bytes, capacity * run_bytes);
-		if (runs == NULL)
-			return false;
-		off_plan->runs = runs;
-		off_plan->run_capacity = capacity;
-	}
-	struct seam_off_plan_entry *larger =
-		seam__meta_resize(meta, off_plan->entries, off_plan->capacity * bytes, capacity * bytes);
-	if (larger == NULL)
+	const uint32_t capacity = off_plan->run_capacity == 0 ? 64 : 2 * off_plan->run_capacity;
+	struct seam_off_plan_run *runs = seam__meta_resize(
+		meta, off_plan->runs, off_plan->run_capacity * sizeof(*runs), capacity * sizeof(*runs));
+	if (runs == NULL)
 		return false;
-	off_plan->entries = larger;
-	off_plan->capacity = capacity;
+	off_plan->runs = runs;
+	off_plan->run_capacity = capacity;
 	return true;
 }
 
 void seam__off_plan_fini(struct seam_off_plan *off_plan, struct seam_meta *meta)
 {
-	seam__meta_free(meta, off_plan->entries, off_plan->capacity * sizeof(*off_plan->entries));
 	seam__meta_free(meta, off_plan->runs, off_plan->run_capacity * sizeof(*off_plan->runs));
-}
-
-uint32_t seam__off_plan_behind(const struct seam_off_plan *off_plan, uint64_t offset)
-{
-	/* [low, low + count] has it; nobody can foretell which half, so there is no branch. */
-	const struct seam_off_plan_entry *low = off_plan->entries;
-	for (uint32_t count = off_plan->count, half; count != 0; count -= half) {
-		half = (count + 1) / 2;
-		low = low[half - 1].end <= offset ? low + half : low;
-	}
-	return (uint32_t)(low - off_plan->entries);
 }
 
 uint32_t seam__off_plan_run_behind(const struct seam_off_plan *off_plan, uint64_t offset)
@@ -122,81 +108,76 @@ static void give_back(struct seam_off_plan *off_plan, uint64_t begin, uint64_t e
 	}
 }
 
-uint32_t seam__off_plan_find(const struct seam_off_plan *off_plan, uint64_t offset)
+struct seam_off_plan_block *seam__off_plan_find(const struct seam_off_plan *off_plan, uint64_t offset)
 {
-	const uint32_t at = seam__off_plan_behind(off_plan, offset);
-	return at < off_plan->count && off_plan->entries[at].begin == offset ? at : off_plan->count;
+	return block_of(seam__overdue_find(&off_plan->blocks, offset));
 }
 
-void seam__off_plan_insert(struct seam_off_plan *off_plan, struct seam_off_plan_entry entry)
+void seam__off_plan_insert(struct seam_off_plan *off_plan, struct seam_off_plan_block *block)
 {
-	const uint32_t at = seam__off_plan_behind(off_plan, entry.begin);
-	memmove(&off_plan->entries[at + 1], &off_plan->entries[at], (off_plan->count - at) * sizeof(entry));
-	off_plan->entries[at] = entry;
-	off_plan->count++;
-	take(off_plan, entry.begin, entry.end);
-	note_until(off_plan, entry.until);
+	seam__overdue_insert(&off_plan->blocks, &block->node);
+	take(off_plan, block->node.begin, block->node.end);
+	note_until(off_plan, block->until);
 }
 
-void seam__off_plan_remove(struct seam_off_plan *off_plan, uint32_t at)
+static void leave(struct seam_off_plan *off_plan, struct seam_off_plan_block *block)
 {
-	const uint64_t until = off_plan->entries[at].until;
-	give_back(off_plan, off_plan->entries[at].begin, off_plan->entries[at].end);
-	off_plan->count--;
-	memmove(&off_plan->entries[at], &off_plan->entries[at + 1],
-		(off_plan->count - at) * sizeof(*off_plan->entries));
-	if (until == off_plan->until && --off_plan->at_until == 0)
+	seam__overdue_remove(&off_plan->blocks, &block->node);
+	give_back(off_plan, block->node.begin, block->node.end);
+}
+
+void seam__off_plan_remove(struct seam_off_plan *off_plan, struct seam_off_plan_block *block)
+{
+	leave(off_plan, block);
+	if (block->until == off_plan->until && --off_plan->at_until == 0)
 		find_until(off_plan);
 }
 
 void seam__off_plan_expire(struct seam_off_plan *off_plan, struct seam_overdue *overdue, uint64_t at)
 {
-	uint32_t kept = 0;
-	for (uint32_t i = 0; i < off_plan->count; i++) {
-		const struct seam_off_plan_entry *entry = &off_plan->entries[i];
-		if (entry->until > at) {
-			off_plan->entries[kept++] = *entry;
+	struct seam_overdue_block *next;
+	for (struct seam_overdue_block *node = seam__overdue_first(&off_plan->blocks); node != NULL; node = next) {
+		struct seam_off_plan_block *block = block_of(node);
+		next = seam__overdue_next(node);
+		if (block->until > at)
 			continue;
-		}
-		struct seam_off_plan_block *block = entry->block;
-		give_back(off_plan, entry->begin, entry->end);
-		seam__overdue_insert(overdue, &block->overdue_block);
+		leave(off_plan, block);
+		seam__overdue_insert(overdue, node);
 		if (block->plan_block.state == SEAM_PLANNED_LIVE)
 			block->plan_block.state = SEAM_PLANNED_LATE;
 	}
-	off_plan->count = kept;
 	find_until(off_plan);
 }
 
-/* Whether runs are what the entries say. */
+/* Whether runs are what the blocks say. */
 static bool are_runs_right(const struct seam_off_plan *off_plan)
 {
-	uint32_t runs = 0;
-	for (uint32_t i = 0; i < off_plan->count; i++) {
-		const struct seam_off_plan_entry *entry = &off_plan->entries[i];
-		if (runs == off_plan->run_count || off_plan->runs[runs].begin != entry->begin)
+	struct seam_overdue_block *node = seam__overdue_first(&off_plan->blocks);
+	for (uint32_t run = 0; run < off_plan->run_count; run++) {
+		uint64_t at = off_plan->runs[run].begin;
+		if (node == NULL || node->begin != at || (run != 0 && off_plan->runs[run - 1].end == at))
 			return false;
-		while (++i < off_plan->count && off_plan->entries[i].begin == off_plan->entries[i - 1].end)
-			;
-		if (off_plan->runs[runs++].end != off_plan->entries[--i].end)
+		for (; node != NULL && node->begin == at; node = seam__overdue_next(node))
+			at = node->end;
+		if (off_plan->runs[run].end != at)
 			return false;
 	}
-	return runs == off_plan->run_count && off_plan->run_capacity >= off_plan->capacity;
+	return node == NULL && off_plan->run_capacity >= off_plan->blocks.count;
 }
 
 const char *seam__off_plan_check(const struct seam_off_plan *off_plan)
 {
-	uint64_t end = 0, until = UINT64_MAX;
-	uint32_t at_until = 0;
-	for (uint32_t i = 0; i < off_plan->count; i++) {
-		const struct seam_off_plan_entry *entry = &off_plan->entries[i];
-		const struct seam_plan_block *plan_block = &entry->block->plan_block;
-		if (entry->begin >= entry->end || entry->begin < end || plan_block->offset != entry->begin ||
-			plan_block->offset + plan_block->bytes != entry->end)
+	uint64_t until = UINT64_MAX, at_until = 0;
+	if (seam__overdue_check(&off_plan->blocks) != NULL)
+		return "off-plan: order";
+	struct seam_overdue_block *node = seam__overdue_first(&off_plan->blocks);
+	for (; node != NULL; node = seam__overdue_next(node)) {
+		const struct seam_off_plan_block *block = block_of(node);
+		if (node->plan_block != &block->plan_block || block->plan_block.offset != node->begin ||
+			block->plan_block.offset + block->plan_block.bytes != node->end)
 			return "off-plan: order";
-		end = entry->end;
-		at_until = entry->until < until ? 1 : at_until + (entry->until == until);
-		until = seam__bits_min(until, entry->until);
+		at_until = block->until < until ? 1 : at_until + (block->until == until);
+		until = seam__bits_min(until, block->until);
 	}
 	if (until != off_plan->until || at_until != off_plan->at_until)
 		return "off-plan: until";

@@ -309,21 +309,20 @@ static bool is_idle(const struct match_player *player, uint64_t at, uint64_t byt
 static void assert_until(const struct match_player *player, const struct seam_plan_block *plan_block, uint64_t reach)
 {
 	const struct seam_loaded_plan *loaded = player->matcher->now;
-	const struct seam_off_plan *off_plan = &player->matcher->off_plan;
+	const struct seam_off_plan_block *block = seam__off_plan_find(&player->matcher->off_plan, plan_block->offset);
 	const struct seam_plan_block *missing = player->matcher->missing;
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
 	bool displaces = false;
 	for (uint64_t at = plan_block->offset; missing != NULL && at < plan_block->offset + plan_block->bytes;
 		at += 512)
 		displaces |= missing->offset <= at && at < missing->offset + missing->bytes;
-	for (uint32_t i = 0; i < off_plan->count; i++)
-		cr_assert(off_plan->entries[i].begin != plan_block->offset ||
-				off_plan->entries[i].until - loaded->frontier.at ==
-					(displaces                       ? 0
-							: reach < circle ? reach
-									 : circle),
-			"%s, seed %llu: in the way at %llu", player->name, (unsigned long long)player->seed,
-			(unsigned long long)off_plan->entries[i].until);
+	cr_assert(block == NULL ||
+			block->until - loaded->frontier.at ==
+				(displaces                       ? 0
+						: reach < circle ? reach
+								 : circle),
+		"%s, seed %llu: in the way at %llu", player->name, (unsigned long long)player->seed,
+		block != NULL ? (unsigned long long)block->until : 0);
 }
 
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. Where

@@ -168,7 +168,7 @@ static void break_on_time(struct seam_loaded_plan *loaded)
 }
 
 /* Positions until something is due in the place of the block; UINT64_MAX: never. */
-static uint64_t due_in(const struct seam_loaded_plan *loaded, const struct seam_off_plan_entry *entry)
+static uint64_t due_in(const struct seam_loaded_plan *loaded, const struct seam_overdue_block *node)
 {
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
 	uint64_t least = UINT64_MAX;
@@ -177,7 +177,7 @@ static uint64_t due_in(const struct seam_loaded_plan *loaded, const struct seam_
 		const uint64_t at = (uint64_t)(n % loaded->copies) * loaded->positions +
 			loaded->lifetimes[n / loaded->copies].begin;
 		const uint64_t in = (at + circle - loaded->frontier.at % circle) % circle;
-		if (plan_block->offset < entry->end && entry->begin < plan_block->offset + plan_block->bytes)
+		if (plan_block->offset < node->end && node->begin < plan_block->offset + plan_block->bytes)
 			least = in < least ? in : least;
 	}
 	return least;
@@ -185,20 +185,21 @@ static uint64_t due_in(const struct seam_loaded_plan *loaded, const struct seam_
 
 static void break_off_plan(const struct seam_loaded_plan *loaded)
 {
-	for (uint32_t i = 0; i < matcher->off_plan.count; i++) {
-		struct seam_off_plan_entry *entry = &matcher->off_plan.entries[i];
-		const uint64_t least = due_in(loaded, entry);
-		BREAK(entry->end, entry->end + 512, "H2");
-		BREAK(entry->block->plan_block.bytes, 1, "H2");
-		if (least == UINT64_MAX || matcher->off_plan.count != 1)
+	struct seam_overdue_block *node = seam__overdue_first(&matcher->off_plan.blocks);
+	for (; node != NULL; node = seam__overdue_next(node)) {
+		struct seam_off_plan_block *block = (struct seam_off_plan_block *)node;
+		const uint64_t least = due_in(loaded, node);
+		BREAK(node->end, node->end + 512, "H2");
+		BREAK(block->plan_block.bytes, 1, "H2");
+		if (least == UINT64_MAX || matcher->off_plan.blocks.count != 1)
 			continue;
 		BREAK(matcher->off_plan.until, matcher->off_plan.until + 1, "H2");
-		const uint64_t until = entry->until;
-		entry->until = loaded->frontier.at + least;
-		BREAK(matcher->off_plan.until, entry->until, "");
-		entry->until++;
-		BREAK(matcher->off_plan.until, entry->until, "H6");
-		entry->until = until;
+		const uint64_t until = block->until;
+		block->until = loaded->frontier.at + least;
+		BREAK(matcher->off_plan.until, block->until, "");
+		block->until++;
+		BREAK(matcher->off_plan.until, block->until, "H6");
+		block->until = until;
 	}
 }
 

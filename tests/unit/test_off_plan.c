@@ -40,11 +40,12 @@ static void insert(uint32_t i, uint64_t *state)
 	const uint64_t begin = (uint64_t)i * WIDTH, bytes = next(state) % 4 != 0 ? WIDTH : WIDTH / 2;
 	untils[i] = 10 + next(state) % ENDS;
 	blocks[i] = (struct seam_off_plan_block){
-		.overdue_block = {.begin = begin, .end = begin + bytes, .plan_block = &blocks[i].plan_block},
+		.node = {.begin = begin, .end = begin + bytes, .plan_block = &blocks[i].plan_block},
 		.plan_block = {.offset = begin, .bytes = bytes, .state = SEAM_PLANNED_LIVE},
+		.until = untils[i],
 	};
 	cr_assert(seam__off_plan_reserve(&off_plan, seam__meta_process()));
-	seam__off_plan_insert(&off_plan, (struct seam_off_plan_entry){begin, begin + bytes, untils[i], &blocks[i]});
+	seam__off_plan_insert(&off_plan, &blocks[i]);
 	present[i] = true;
 }
 
@@ -81,11 +82,11 @@ Test(off_plan, runs_are_as_long_as_can_be_whatever_comes_and_goes)
 	uint64_t state = 1;
 	expect_runs();
 	for (uint32_t step = 0; step < 5000; step++) {
-		const uint32_t i = next(&state) % PLACES, at = seam__off_plan_find(&off_plan, (uint64_t)i * WIDTH);
-		cr_assert_eq(at < off_plan.count, present[i]);
+		const uint32_t i = next(&state) % PLACES;
+		cr_assert_eq(seam__off_plan_find(&off_plan, (uint64_t)i * WIDTH), present[i] ? &blocks[i] : NULL);
+		cr_assert_null(seam__off_plan_find(&off_plan, (uint64_t)i * WIDTH + 1));
 		if (present[i]) {
-			cr_assert_eq(off_plan.entries[at].block, &blocks[i]);
-			seam__off_plan_remove(&off_plan, at);
+			seam__off_plan_remove(&off_plan, &blocks[i]);
 			present[i] = false;
 		} else {
 			insert(i, &state);
@@ -117,7 +118,7 @@ Test(off_plan, those_whose_time_is_over_become_overdue_blocks)
 						     : SEAM_PLANNED_LATE);
 		expect_runs();
 	}
-	cr_assert_eq(off_plan.count, 0);
+	cr_assert_eq(off_plan.blocks.count, 0);
 }
 
 /* The field has the value for a moment. */
@@ -136,32 +137,34 @@ Test(off_plan, whatever_is_wrong_is_seen)
 	for (uint32_t i = 0; i < PLACES; i += 1 + i % 3)
 		insert(i, &state);
 	cr_assert_null(seam__off_plan_check(&off_plan));
-	for (uint32_t i = 0; i < off_plan.count; i++) {
-		struct seam_off_plan_entry *entry = &off_plan.entries[i];
-		struct seam_plan_block *plan_block = &entry->block->plan_block;
-		BREAK(entry->begin, entry->begin + 1);
-		BREAK(entry->end, entry->end - 1);
+	const struct seam_off_plan_block *below = NULL;
+	for (uint32_t i = 0; i < PLACES; below = &blocks[i++]) {
+		if (!present[i])
+			continue;
+		struct seam_off_plan_block *block = &blocks[i];
+		struct seam_overdue_block *node = &block->node;
+		struct seam_plan_block *plan_block = &block->plan_block;
+		BREAK(node->begin, node->begin + 1);
+		BREAK(node->end, node->end - 1);
+		BREAK(node->plan_block, &blocks[(i + 1) % PLACES].plan_block);
 		BREAK(plan_block->offset, plan_block->offset + 1);
 		BREAK(plan_block->bytes, plan_block->bytes + 1);
-		BREAK(entry->until, 0);
-		if (entry->until == off_plan.until)
-			BREAK(entry->until, entry->until + 1);
+		BREAK(block->until, 0);
+		if (block->until == off_plan.until)
+			BREAK(block->until, block->until + 1);
 		else
-			BREAK(entry->until, off_plan.until);
+			BREAK(block->until, off_plan.until);
 		/* As its block says, but empty, or over the one below. */
-		const struct seam_off_plan_entry before = *entry;
-		const struct seam_plan_block block_before = *plan_block;
-		entry->end = entry->begin;
+		const struct seam_off_plan_block before = *block;
+		node->end = node->begin;
 		plan_block->bytes = 0;
 		cr_expect_not_null(seam__off_plan_check(&off_plan));
-		*entry = before;
-		*plan_block = block_before;
-		if (i > 0 && off_plan.entries[i - 1].end == entry->begin) {
-			entry->begin = plan_block->offset -= 1;
+		*block = before;
+		if (below != NULL && below->node.end == node->begin) {
+			node->begin = plan_block->offset -= 1;
 			plan_block->bytes += 1;
 			cr_expect_not_null(seam__off_plan_check(&off_plan));
-			*entry = before;
-			*plan_block = block_before;
+			*block = before;
 		}
 	}
 	for (uint32_t i = 0; i < off_plan.run_count; i++) {
@@ -170,7 +173,8 @@ Test(off_plan, whatever_is_wrong_is_seen)
 	}
 	BREAK(off_plan.run_count, off_plan.run_count - 1);
 	BREAK(off_plan.run_count, off_plan.run_count + 1);
-	BREAK(off_plan.run_capacity, off_plan.capacity - 1);
+	BREAK(off_plan.run_capacity, off_plan.blocks.count - 1);
+	BREAK(off_plan.blocks.count, off_plan.blocks.count - 1);
 	BREAK(off_plan.until, off_plan.until - 1);
 	BREAK(off_plan.until, off_plan.until + 1);
 	BREAK(off_plan.at_until, off_plan.at_until - 1);
