@@ -2,8 +2,8 @@
  * address.
  *
  * Each block is an overdue block to be: the node by which it stands here in a tree is the one of that, so becoming one
- * cannot fail. Beside the tree is an array of *runs*, in which blocks that touch are one: what is asked most is a walk
- * through all that is taken (best fit), and best fit leaves few gaps.
+ * cannot fail. Beside the tree is an array of *runs*, in which blocks that touch are one: best fit walks through all
+ * that is taken, and leaves few gaps.
  *
  * Invariant (seam__off_plan_check): they stand in order and do not overlap; runs are as long as can be; `until` is the
  * least of theirs, which `at_until` of them have. No locks.
@@ -17,8 +17,7 @@
 #include "overdue.h"
 
 struct seam_off_plan_block {
-	struct seam_overdue_block
-		node; /* the first member: in `blocks`, among the overdue ones once the time is over */
+	struct seam_overdue_block node; /* the first member; in `blocks`, later in the tree of overdue blocks */
 	struct seam_plan_block plan_block;
 	uint64_t until; /* position, which runs on, from which on it is an overdue block: its group's interval ends, or
 			   something may be due in its place */
