@@ -176,7 +176,8 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 		}
 	}
 	enum seam_miss miss = seam__matcher_alloc(active->matcher, &ask, &plan_block);
-	if (__builtin_expect(miss != SEAM_MISS_NONE || !is_ordered(active, stream), 0)) {
+	const bool may_refuse = runtime->reuse == SEAM_PLAN_REUSE_NONE;
+	if (__builtin_expect(miss != SEAM_MISS_NONE || may_refuse || !is_ordered(active, stream), 0)) {
 		miss = settle(runtime, active, &plan_block, stream, miss);
 		if (miss != SEAM_MISS_NONE)
 			return miss;

@@ -374,9 +374,9 @@ static void iterate_unevenly(uint64_t dynamic_bytes)
 
 /* A pool with a plan of its own, for requests that depend on data too, that is in step with the program. The first
  * attempt to make its arena fails. */
-static void learn_uneven(void)
+static void learn_uneven(const char *conf)
 {
-	open_pool(MIB(512), "plan:inline,chunk_bytes:2M");
+	open_pool(MIB(512), conf);
 	for (unsigned i = 0; i < 100 && get_plan_stats().adoptions == 0; i++) {
 		iterate_unevenly(MIB(1) + i * 100000u % MIB(2));
 		if (get_plan_stats().failures == 0)
@@ -393,17 +393,29 @@ static void learn_uneven(void)
 	note();
 }
 
+/* With plan_reuse:none there is never room for them. */
 Test(planned_figures, requests_that_depend_on_data_hit_where_there_is_room)
 {
-	learn_uneven();
-	struct seam_plan_stats before = get_plan_stats();
-	iterate_unevenly(MIB(2) - 77777);
-	struct seam_plan_stats after = get_plan_stats();
-	cr_expect_eq(after.dynamic_hits - before.dynamic_hits, 1);
-	cr_expect_eq(after.hits - before.hits, 21);
-	iterate_unevenly(MIB(200));
-	cr_expect_missed(after, dynamic, 1);
-	close_pool();
+	static const struct {
+		const char *conf;
+		uint64_t hits;
+	} rows[] = {
+		{"plan:inline,chunk_bytes:2M", 1},
+		{"plan:inline,chunk_bytes:2M,plan_reuse:fit", 1},
+		{"plan:inline,chunk_bytes:2M,plan_reuse:none", 0},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		learn_uneven(rows[i].conf);
+		const struct seam_plan_stats before = get_plan_stats();
+		iterate_unevenly(MIB(2) - 77777);
+		const struct seam_plan_stats after = get_plan_stats();
+		cr_expect_eq(after.dynamic_hits - before.dynamic_hits, rows[i].hits, "%s", rows[i].conf);
+		cr_expect_eq(after.hits - before.hits, 20 + rows[i].hits, "%s", rows[i].conf);
+		cr_expect_missed(before, dynamic, 1 - rows[i].hits);
+		iterate_unevenly(MIB(200));
+		cr_expect_missed(after, dynamic, 1);
+		close_pool();
+	}
 }
 
 /* Two plans that differ; what neither knows; a drop. */
@@ -442,7 +454,7 @@ static void play_plans(void)
 /* Causes of misses have tests of their own. */
 Test(planned_figures, no_figure_stays_zero)
 {
-	learn_uneven();
+	learn_uneven("plan:inline,chunk_bytes:2M");
 	close_pool();
 	play_plans();
 #define SEAM_PLAN_STAT(name, kind, text) cr_expect(seen.name != 0 || strncmp(#name, "miss_", 5) == 0, #name);
