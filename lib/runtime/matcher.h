@@ -232,10 +232,9 @@ struct seam_match_counts {
 	uint64_t live, live_bytes; /* held ones count; bytes rounded up to 512 */
 	uint64_t dynamic_hits;
 	uint64_t misses[SEAM_MISS_COUNT];
-	uint64_t resyncs;     /* places found again after a mismatch */
-	uint64_t switches;    /* of loaded plans */
-	uint64_t repetitions; /* of the current loaded plan that have begun */
-	uint64_t overdue;     /* now */
+	uint64_t resyncs;  /* places found again after a mismatch */
+	uint64_t switches; /* of loaded plans */
+	uint64_t overdue;  /* now */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

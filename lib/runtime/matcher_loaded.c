@@ -86,7 +86,6 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 	begin_repetition(loaded, matcher->now, position);
 	seam__cursors_reset(loaded, position, cold);
 	matcher->counts.switches += matcher->now != NULL && matcher->now != loaded;
-	matcher->counts.repetitions++;
 	matcher->now = loaded;
 	matcher->owner = loaded->index;
 	matcher->cursor = NULL;

@@ -116,7 +116,6 @@ static inline void seam__frontier_step(struct seam_matcher *matcher, struct seam
 	loaded->frontier.base += loaded->positions;
 	if (++loaded->frontier.copy == loaded->copies)
 		loaded->frontier.copy = 0;
-	matcher->counts.repetitions++;
 	seam__balance_turn(&matcher->balance);
 	loaded->unmarked++;
 	if (matcher->successor != NULL && seam__matcher_is_unmarked(matcher))
