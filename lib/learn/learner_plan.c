@@ -304,7 +304,6 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 	struct seam_pins pins = {0};
 	seam__survey_fini(learner->engine, &learner->survey);
 	learner->survey = (struct seam_survey){0};
-	learner->roomless &= ~(UINT64_C(1) << learner->kind);
 	forget_plan(learner);
 	learner->work_ns = 0;
 

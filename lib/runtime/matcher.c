@@ -201,12 +201,10 @@ void seam__matcher_free(struct seam_matcher *matcher, struct seam_plan_block *pl
 
 enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	SEAM_ASSERT(plan_block->state == SEAM_PLANNED_LIVE || plan_block->state == SEAM_PLANNED_LATE);
-	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner) {
-		plan_block->state = SEAM_PLANNED_HELD;
-		return SEAM_OK;
-	}
-	if (!seam__overdue_add(matcher, plan_block, SEAM_PLANNED_HELD))
+	SEAM_ASSERT(plan_block->state != SEAM_PLANNED_FREE);
+	if (plan_block->state != SEAM_PLANNED_LIVE || plan_block->loaded != matcher->owner)
+		return SEAM_OK; /* slots are told of it as it is */
+	if (!seam__overdue_add(matcher, plan_block))
 		return SEAM_OOM_META;
 	if (seam__loaded_due(matcher->now) == plan_block->number)
 		seam__frontier_step(matcher, matcher->now);

@@ -56,15 +56,15 @@ struct seam_matcher;
 struct seam_plan_block {
 	uint64_t offset;          /* in the arena */
 	uint64_t bytes;           /* rounded up to 512 */
-	uint64_t requested_bytes; /* the caller's, from here on, valid while live */
-	uint64_t serial;
+	uint64_t requested_bytes; /* as asked for; 0 once it is freed, and held */
+	uint64_t serial;          /* the caller's, from here on, valid while live */
 	uint64_t tag;
 	struct seam_stream *stream;
-	struct seam_block_use *uses;
-	uint32_t number; /* matcher's: slot * copies + copy */
-	uint16_t clear;  /* matcher's: nothing is blocked here as of this version of its ranges; 0: not known */
-	uint8_t state;   /* matcher's: enum seam_planned_state */
-	uint8_t loaded;  /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
+	struct seam_block_use *uses; /* NULL again when it is freed */
+	uint32_t number;             /* matcher's: slot * copies + copy */
+	uint16_t clear; /* matcher's: nothing is blocked here as of this version of its ranges; 0: not known */
+	uint8_t state;  /* matcher's: enum seam_planned_state */
+	uint8_t loaded; /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
 /* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
@@ -76,8 +76,7 @@ static inline bool seam__planned_is_off_plan(const struct seam_plan_block *plan_
 enum seam_planned_state {
 	SEAM_PLANNED_FREE,
 	SEAM_PLANNED_LIVE,
-	SEAM_PLANNED_LATE, /* live, and an overdue block */
-	SEAM_PLANNED_HELD, /* freed, but not to be used yet: an overdue block */
+	SEAM_PLANNED_LATE, /* live, and an overdue block: its free is late, or it is held */
 };
 
 #define SEAM_PLANNED_DYNAMIC 255u /* a block that depends on data, or is borrowed */

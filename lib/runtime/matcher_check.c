@@ -62,7 +62,7 @@ static const char *check_overdue(const struct seam_matcher *matcher)
 		s = seam__overdue_next((void *)(uintptr_t)s)) {
 		if (s->begin != s->plan_block->offset || s->end != s->begin + s->plan_block->bytes)
 			return "H2";
-		if (s->plan_block->state != SEAM_PLANNED_LATE && s->plan_block->state != SEAM_PLANNED_HELD)
+		if (s->plan_block->state != SEAM_PLANNED_LATE)
 			return "H2";
 		if (s->plan_block->loaded != SEAM_DYNAMIC)
 			owned[s->plan_block->loaded]++;

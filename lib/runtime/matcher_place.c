@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block, enum seam_planned_state state)
+bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	struct seam_overdue_block *overdue_block = seam__slab_get(&matcher->overdue_slab);
 	if (overdue_block == NULL)
@@ -14,7 +14,7 @@ bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *pla
 	seam__overdue_insert(&matcher->overdue, overdue_block);
 	matcher->off_plan_count++;
 	matcher->owners[plan_block->loaded]->overdue++;
-	plan_block->state = (uint8_t)state;
+	plan_block->state = SEAM_PLANNED_LATE;
 	return true;
 }
 
@@ -24,7 +24,7 @@ bool seam__frontier_move(struct seam_matcher *matcher, uint64_t to)
 	while (loaded->frontier.at < to) {
 		const uint32_t due = seam__loaded_due(loaded);
 		if (due != UINT32_MAX && loaded->instances[due].state == SEAM_PLANNED_LIVE &&
-			!seam__overdue_add(matcher, &loaded->instances[due], SEAM_PLANNED_LATE))
+			!seam__overdue_add(matcher, &loaded->instances[due]))
 			return false;
 		seam__frontier_step(matcher, loaded);
 	}
@@ -110,7 +110,7 @@ enum seam_miss seam__matcher_place(struct seam_matcher *matcher, const struct se
 		*ret_block = plan_block;
 		return missed(matcher, occurrence, plan_block, requested_bytes, SEAM_MISS_gap);
 	}
-	if (passed && !seam__overdue_add(matcher, plan_block, SEAM_PLANNED_LATE))
+	if (passed && !seam__overdue_add(matcher, plan_block))
 		return SEAM_MISS_late;
 	if (begin == loaded->frontier.at)
 		seam__frontier_step(matcher, loaded);

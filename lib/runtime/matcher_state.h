@@ -127,7 +127,7 @@ static inline void seam__frontier_step(struct seam_matcher *matcher, struct seam
 bool seam__frontier_move(struct seam_matcher *matcher, uint64_t to);
 
 /* A block of the current loaded plan becomes an overdue block. False: no memory. */
-bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block, enum seam_planned_state state);
+bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 
 /* All LIVE and off-plan blocks become overdue blocks. False: no memory, nothing changed. */
 bool seam__overdue_take_all(struct seam_matcher *matcher);

@@ -143,8 +143,7 @@ void seam__off_plan_expire(struct seam_off_plan *off_plan, struct seam_overdue *
 			continue;
 		leave(off_plan, block);
 		seam__overdue_insert(overdue, node);
-		if (block->plan_block.state == SEAM_PLANNED_LIVE)
-			block->plan_block.state = SEAM_PLANNED_LATE;
+		block->plan_block.state = SEAM_PLANNED_LATE;
 	}
 	find_until(off_plan);
 }

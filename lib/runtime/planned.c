@@ -88,10 +88,8 @@ static void look_at_held(struct seam_runtime *runtime, struct seam_active_plan *
 static void fill_in(struct seam_runtime *runtime, struct seam_plan_block *plan_block,
 	const struct seam_request *request, struct seam_stream *stream)
 {
-	plan_block->requested_bytes = request->bytes;
 	plan_block->tag = request->tag;
 	plan_block->stream = stream;
-	plan_block->uses = NULL;
 	count_alloc(&runtime->engine->counts, plan_block);
 }
 
