@@ -364,11 +364,36 @@ static enum seam_miss hear(struct match_player *player, const struct seam_match_
 	return SEAM_MISS_lost;
 }
 
+/* Of the cursor of who asks, or of him if he has none. */
+static uint32_t debt_of(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
+{
+	const struct seam_cursor *cursor = seam__tracker_cursor(matcher, ask);
+	const struct seam_stranger *stranger = &matcher->stranger;
+	if (cursor != NULL)
+		return cursor->debt;
+	return stranger->stream == ask->stream && stranger->thread == ask->thread ? stranger->debt : 0;
+}
+
+/* Asks; what is none of the plan's costs its cursor something. */
+static enum seam_miss ask_matcher(
+	struct match_player *player, const struct seam_match_ask *ask, struct seam_plan_block **ret_block)
+{
+	struct seam_matcher *matcher = player->matcher;
+	const struct seam_loaded_plan *loaded = matcher->now;
+	const uint32_t debt = debt_of(matcher, ask) + SEAM_EXTRA;
+	const enum seam_miss miss = seam__matcher_alloc(matcher, ask, ret_block);
+	const bool is_none = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
+	if (is_none && loaded != NULL && loaded == matcher->now && !player->lacks_metadata)
+		cr_assert_eq(debt_of(matcher, ask), debt < SEAM_DEBT_MOST ? debt : SEAM_DEBT_MOST, "%s, seed %llu",
+			player->name, (unsigned long long)player->seed);
+	return miss;
+}
+
 bool match_ask(struct match_player *player, const struct seam_match_ask *ask, const struct match_block *as)
 {
 	struct seam_plan_block *plan_block = NULL;
 	const bool hears = player->hears != 0 && random_below(&player->random, 100) < player->hears;
-	enum seam_miss miss = hears ? hear(player, ask) : seam__matcher_alloc(player->matcher, ask, &plan_block);
+	enum seam_miss miss = hears ? hear(player, ask) : ask_matcher(player, ask, &plan_block);
 	if (miss == SEAM_MISS_gap && player->takes) {
 		while (player->blocked_count != 0)
 			match_unblock(player, 0);

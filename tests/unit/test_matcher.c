@@ -172,8 +172,8 @@ Test(matcher, blocked_places_are_gaps_until_unblocked)
 
 Test(matcher, places_are_blocked_however_often_others_were_blocked_since_they_were_looked_at)
 {
-	open_with("a4096 -a");
-	give(hit(4096));
+	open_with("a4096 -a b4096 -b");
+	give(hit(4096)); /* b is not looked at before */
 	for (uint32_t i = 1; i < UINT16_MAX; i++) {
 		cr_assert_eq(seam__matcher_block(player.matcher, 8192, 12288), SEAM_OK);
 		seam__matcher_unblock(player.matcher, 8192, 12288);

@@ -230,6 +230,36 @@ Test(planned_begin, every_failure_while_its_arena_is_made_leaves_a_whole_pool)
 	seam_plan_free(plan);
 }
 
+/* The worker has begun something by then: that goes. */
+Test(planned_begin, what_is_being_learnt_makes_room_for_its_arena)
+{
+	static const enum seam_learning states[] = {SEAM_LEARN_PLAN, SEAM_LEARN_BEGIN, SEAM_LEARN_PREPARE};
+	struct seam_plan *plan = make_plan(false, 0);
+	for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+		struct training training;
+		open_pool(MIB(2048), "chunk_bytes:2M,plan:inline");
+		cr_assert_ok(seam_plan_use(pool, plan, NULL, 0));
+		begin_training(&training, false, 0);
+		pool->runtime->given.from_allocs = UINT64_MAX; /* it is not made before */
+		for (unsigned iterations = 0; iterations < 12 && pool->learner->state != states[i]; iterations++) {
+			bool did = true;
+			train(&training);
+			while (did && pool->learner->state != states[i])
+				seam__pool_work(pool->learner, &did);
+		}
+		cr_assert_eq(pool->learner->state, states[i]);
+		pool->runtime->given.from_allocs = 0;
+		seam__learner_place(pool->learner);
+		cr_expect_eq(pool->learner->state, SEAM_LEARN_IDLE);
+		cr_expect_null(pool->runtime->preparing);
+		train(&training);
+		train(&training);
+		cr_expect(pool->runtime->open && get_plan_stats().hits != 0);
+		close_pool();
+	}
+	seam_plan_free(plan);
+}
+
 /* The worker has its lock as long as it plans. */
 Test(planned_begin, no_request_waits_for_the_worker)
 {

@@ -17,6 +17,7 @@
 #define WORK_NS UINT64_C(1000000)
 
 static void *streams[2];
+static void *guest;                      /* uses blocks of both in place of the other; NULL: there is none */
 static unsigned unexpected;              /* of so many in a row this one is used by both streams, too */
 static unsigned second_part = 1;         /* blocks of the second stream are so many times smaller */
 static bool shares = true;               /* some blocks are used by both streams */
@@ -54,7 +55,8 @@ static void iterate(uint64_t work_ns)
 			if (work_ns != 0)
 				launch(streams[s], blocks[i], bytes_of(s, i), work_ns);
 			if (shares && (i % USED_ONE_IN == 0 || i % USED_ONE_IN == unexpected))
-				use(blocks[i], bytes_of(s, i), streams[s], streams[1 - s], work_ns);
+				use(blocks[i], bytes_of(s, i), streams[s], guest != NULL ? guest : streams[1 - s],
+					work_ns);
 		}
 		for (unsigned i = 0; i < BETWEEN; i++)
 			must_free(must_alloc(KIB(4), streams[s]));
@@ -127,6 +129,44 @@ Test(planned_streams, memory_of_streams_that_share_no_block_changes_them_in_orde
 	close_with_streams();
 }
 
+static uint32_t number_of(const struct seam_active_plan *active, const struct seam_stream *stream)
+{
+	uint32_t number = 0;
+	while (active->streams[number] != stream)
+		number++;
+	return number;
+}
+
+static struct seam_stream *find_stream(void *handle)
+{
+	struct seam_stream *found = NULL;
+	cr_assert_ok(seam__streams_find(&pool->engine.streams, (uint64_t)(uintptr_t)handle, false, &found));
+	return found;
+}
+
+/* Each block is used by its own stream, and some by the guest: those that go before he has done so, too. */
+Test(planned_streams, memory_is_waited_for_by_its_users_alone)
+{
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	guest = make_stream();
+	run_until_planned();
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	for (unsigned i = 0; i < 8; i++)
+		iterate(WORK_NS);
+	uint64_t own = 0, guests = UINT64_C(1) << number_of(active, find_stream(guest)), seen = 0;
+	for (unsigned s = 0; s < 2; s++)
+		own |= UINT64_C(1) << number_of(active, find_stream(streams[s]));
+	for (const struct seam_last_use *use = seam__last_uses_behind(&active->last_uses, 0); use != NULL;
+		use = seam__last_uses_next(use)) {
+		cr_expect_neq(use->streams & own, own, "both at once");
+		seen |= use->streams & guests;
+	}
+	cr_expect_eq(seen, guests);
+	cr_assert_ok(seam_stream_destroyed(pool, guest));
+	end_stream(guest);
+	close_with_streams();
+}
+
 /* Only one stream asks for memory, but the other uses it: it is held for that, and no longer than need be. */
 Test(planned_streams, memory_that_another_stream_uses_is_waited_for)
 {
@@ -178,14 +218,6 @@ Test(planned_streams, of_one_stream_that_asks_nothing_is_noted)
 	close_with_streams();
 }
 
-static uint32_t number_of(const struct seam_active_plan *active, const struct seam_stream *stream)
-{
-	uint32_t number = 0;
-	while (active->streams[number] != stream)
-		number++;
-	return number;
-}
-
 /* Its own stream gets no more work, so its stamp is of before: the other's is not. */
 Test(planned_streams, users_of_a_block_whose_stream_is_gone_are_waited_for)
 {
@@ -197,11 +229,12 @@ Test(planned_streams, users_of_a_block_whose_stream_is_gone_are_waited_for)
 	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
 	memcpy(handles, (void *[]){streams[0], streams[1], make_stream()}, sizeof handles);
 	for (unsigned i = 0; i < 3; i++)
-		cr_assert_ok(
-			seam__streams_find(&pool->engine.streams, (uint64_t)(uintptr_t)handles[i], false, &found[i]));
+		found[i] = find_stream(handles[i]);
 	struct seam_plan_block block = {.bytes = 512, .stream = found[0]};
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 3; i++) {
 		cr_assert(seam__active_order(pool->runtime, active, &block, found[i]));
+		(void)seam__stream_stamp(found[i]);
+	}
 	const uint64_t *behind = active->behind + (size_t)number_of(active, found[2]) * active->stream_capacity;
 	for (unsigned i = 0; i < 2; i++)
 		cr_expect_eq(behind[number_of(active, found[i])], found[i]->last_stamp, "it asks for the first time");
