@@ -24,13 +24,14 @@ static void expect_broken(const char *invariant, const char *what)
 	broken_times[length == 0 ? 0 : strtoul(text + 1, NULL, 10) % BREAK_NUMBERS]++;
 }
 
-/* The field has the value for a moment. */
-#define BREAK(field, value, invariant)                           \
-	do {                                                     \
-		const __typeof__(field) as_it_was = (field);     \
-		(field) = (__typeof__(field))(value);            \
-		expect_broken((invariant), #field " = " #value); \
-		(field) = as_it_was;                             \
+/* The field has the value for a moment. All are evaluated before. */
+#define BREAK(field, value, invariant)                       \
+	do {                                                 \
+		const char *name = (invariant);              \
+		const __typeof__(field) as_it_was = (field); \
+		(field) = (__typeof__(field))(value);        \
+		expect_broken(name, #field " = " #value);    \
+		(field) = as_it_was;                         \
 	} while (0)
 
 #endif
