@@ -103,6 +103,15 @@ Test(matcher, an_extra_request_shifts_nothing)
 	close_all();
 }
 
+Test(matcher, requests_in_a_row_that_are_not_expected_are_lost_from_the_fifth_on)
+{
+	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");
+	give(hit(4096));
+	for (uint32_t i = 1; i <= 8; i++)
+		cr_expect_eq(missed(90000 + i * 512), i <= 4 ? SEAM_MISS_size : SEAM_MISS_lost, "request %u", i);
+	close_all();
+}
+
 Test(matcher, a_request_of_another_size_shifts_nothing)
 {
 	open_with("a4096 b8192 c16384 d1024 -a -b -c -d");

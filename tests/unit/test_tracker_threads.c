@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "matcher_fixture.h"
+#include "matcher_state.h"
 #include "planned.h"
 
 Test(tracker_threads, thread_without_a_cursor_takes_one_that_expects_its_request)
@@ -56,6 +57,33 @@ Test(tracker_threads, thread_without_a_cursor_is_not_taken_for_what_is_due_much_
 	cr_assert_eq(ask_on(512, 0, 1, &plan_block), SEAM_MISS_NONE);
 	give(plan_block);
 	close_all();
+}
+
+#define PAIRS 100u
+
+/* What its cursor expects is in the repetition that is nearest to where the others are. */
+Test(tracker_threads, thread_that_was_silent_is_met_in_the_nearest_repetition)
+{
+	char words[2048] = "x4096^1 -x";
+	for (unsigned i = 0; i < PAIRS; i++)
+		(void)strcat(words, " a512 -a");
+	for (uint32_t pairs = 1; pairs < PAIRS; pairs++) {
+		struct seam_plan_block *plan_block = NULL;
+		open_with(words);
+		cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
+		for (uint32_t i = 0; i < PAIRS + pairs; i++)
+			give(hit(512));
+		cr_assert_eq(ask_on(777, 0, 1, &plan_block), SEAM_MISS_size);
+		const struct seam_match_ask ask = {.thread = 1};
+		const uint64_t expected = seam__cursor_at(seam__tracker_cursor(player.matcher, &ask));
+		const uint64_t frontier = seam__matcher_frontier(player.matcher), period = program.count;
+		cr_expect_eq(expected % period, 0);
+		if (frontier - period > period / 4 * 3)
+			cr_expect_leq(expected > frontier ? expected - frontier : frontier - expected, period / 2,
+				"%u pairs: %llu, at %llu", pairs, (unsigned long long)expected,
+				(unsigned long long)frontier);
+		close_all();
+	}
 }
 
 /* A request that depends on data has no size by which its cursor could be known: of those some are missed. */
