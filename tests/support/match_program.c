@@ -374,6 +374,19 @@ static uint32_t debt_of(const struct seam_matcher *matcher, const struct seam_ma
 	return stranger->stream == ask->stream && stranger->thread == ask->thread ? stranger->debt : 0;
 }
 
+/* Of a slot it is noted that nothing is blocked in its place, and something dynamic is in nobody's way yet. */
+static void assert_noted(const struct match_player *player, const struct seam_plan_block *plan_block)
+{
+	const struct seam_matcher *matcher = player->matcher;
+	if (plan_block->loaded != SEAM_DYNAMIC) {
+		cr_assert_eq(plan_block->clear, matcher->blocked_version);
+		return;
+	}
+	const struct seam_off_plan_block *block = seam__off_plan_find(&matcher->off_plan, plan_block->offset);
+	cr_assert(block != NULL && block->until >= matcher->now->frontier.at, "%s, seed %llu", player->name,
+		(unsigned long long)player->seed);
+}
+
 /* Asks; what is none of the plan's costs its cursor something. */
 static enum seam_miss ask_matcher(
 	struct match_player *player, const struct seam_match_ask *ask, struct seam_plan_block **ret_block)
@@ -386,6 +399,8 @@ static enum seam_miss ask_matcher(
 	if (is_none && loaded != NULL && loaded == matcher->now && !player->lacks_metadata)
 		cr_assert_eq(debt_of(matcher, ask), debt < SEAM_DEBT_MOST ? debt : SEAM_DEBT_MOST, "%s, seed %llu",
 			player->name, (unsigned long long)player->seed);
+	if (miss == SEAM_MISS_NONE)
+		assert_noted(player, *ret_block);
 	return miss;
 }
 
