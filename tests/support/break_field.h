@@ -25,13 +25,13 @@ static void expect_broken(const char *invariant, const char *what)
 }
 
 /* The field has the value for a moment. All are evaluated before. */
-#define BREAK(field, value, invariant)                       \
-	do {                                                 \
-		const char *name = (invariant);              \
-		const __typeof__(field) as_it_was = (field); \
-		(field) = (__typeof__(field))(value);        \
-		expect_broken(name, #field " = " #value);    \
-		(field) = as_it_was;                         \
+#define BREAK(field, value, invariant)                          \
+	do {                                                    \
+		const char *break_name = (invariant);           \
+		const __typeof__(field) break_saved = (field);  \
+		(field) = (__typeof__(field))(value);           \
+		expect_broken(break_name, #field " = " #value); \
+		(field) = break_saved;                          \
 	} while (0)
 
 #endif
