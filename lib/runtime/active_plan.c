@@ -258,6 +258,15 @@ static void keep_counts(struct seam_runtime *runtime, const struct seam_active_p
 	runtime->counts.dynamic_hits += counts.dynamic_hits;
 }
 
+void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	struct seam_match_counts counts;
+	seam__matcher_get_counts(active->matcher, &counts);
+	seam__account_add(&runtime->account, runtime->engine->counts.allocs, runtime->counts.hits,
+		counts.steps - active->paid_steps, active->long_positions);
+	active->paid_steps = counts.steps;
+}
+
 void seam__planned_drop(struct seam_runtime *runtime)
 {
 	if (!runtime->open)
@@ -266,6 +275,7 @@ void seam__planned_drop(struct seam_runtime *runtime)
 	memset(active->busy, 0, active->busy_count * sizeof *active->busy);
 	seam__matcher_each(active->matcher, count_busy, active);
 	keep_counts(runtime, active);
+	seam__active_pay(runtime, active);
 	runtime->open = false;
 	active->suspended = false;
 	runtime->counts.drops += active->started;
@@ -325,6 +335,7 @@ enum seam_rc seam__runtime_create(struct seam_meta *meta, struct seam_engine *en
 	runtime->engine = engine;
 	runtime->meta = meta;
 	runtime->reuse = reuse;
+	runtime->account = seam__account_make();
 	LIST_INIT(&runtime->active_plans);
 	*ret_runtime = runtime;
 	return SEAM_OK;

@@ -1,8 +1,8 @@
 /* matcher.c: requests and frees: the short way for what is expected, and the choice of the long one. */
 #include "matcher_state.h"
 
+#include "account.h"
 #include "bits.h"
-
 #include "check.h"
 
 static enum seam_miss count_miss(struct seam_matcher *matcher, enum seam_miss miss)
@@ -236,6 +236,7 @@ uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
 bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	struct seam_slot_occurrence occurrence;
+	matcher->counts.steps += SEAM_HEAR_STEPS;
 	if (matcher->cursor == NULL)
 		seam__matcher_succeed_unmarked(matcher);
 	const bool is_found = matcher->now != NULL &&

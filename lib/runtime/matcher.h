@@ -234,6 +234,7 @@ struct seam_match_counts {
 	uint64_t resyncs;  /* places found again after a mismatch */
 	uint64_t switches; /* of loaded plans */
 	uint64_t overdue;  /* now */
+	uint64_t steps;    /* of work that a request does not take that is what is expected (account.h) */
 };
 void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_match_counts *ret_counts);
 

@@ -112,6 +112,7 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 		least = least > 1 ? seam__bits_max(1, least / 4) : 0;
 		found = find(&search, least, 0);
 	}
+	matcher->counts.steps += SEARCH_STEPS - search.steps;
 	if (!found)
 		return NULL;
 	/* The slot that was missed counted as not due. Should the program come to it again, it must see what lies there

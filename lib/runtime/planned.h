@@ -32,12 +32,14 @@
  *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
  *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan started
  *   Q10 one that has not started is suspended, and has no block
+ *   Q11 the account of work knows of no more requests and hits than there were
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
 #ifndef SEAM_PLANNED_H
 #define SEAM_PLANNED_H
 
+#include "account.h"
 #include "arena.h"
 #include "last_uses.h"
 #include "matcher.h"
@@ -86,9 +88,8 @@ struct seam_active_plan {
 	uint64_t departed_at;  /* number of the request by which it is right */
 	uint64_t suspended_at; /* recent.count when it was suspended, or a period of that had passed */
 	uint64_t opened_at;    /* recent.count when it was opened */
-	uint64_t resumed_at;   /* number of the request when it went on last */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
-	uint64_t wait;         /* requests until the matcher is told again, when it was told last; 0: it never was */
+	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */
 };
@@ -137,6 +138,7 @@ struct seam_runtime {
 	bool open; /* the first of them is; requests are matched */
 	struct seam_prologue prologue;
 	struct seam_planned_counts counts;
+	struct seam_account account;
 	struct seam_active_plan *preparing; /* the learner's; taken away from it under pressure */
 	struct seam_given given;
 	uint64_t started_requests, started_misses, started_displaced,

@@ -145,6 +145,8 @@ static const char *check_counts(const struct seam_runtime *runtime)
 	if (runtime->started_requests > counts->requests || runtime->started_misses > missed ||
 		runtime->started_displaced > displaced || runtime->started_strange > strange)
 		return "Q9: more was counted when an active plan started than now";
+	if (runtime->account.requests > runtime->engine->counts.allocs || runtime->account.hits > counts->hits)
+		return "Q11: the account of work counts requests that nobody made";
 	return NULL;
 }
 

@@ -82,6 +82,9 @@ void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan 
  * dropped. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
+/* The account knows what the open active plan has earned and spent. */
+void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *active);
+
 /* A request comes while the active plan is suspended. True: it serves again. The active plan may have been dropped if
  * not. */
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active);

@@ -22,9 +22,10 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 	return known >= 3 * unknown;
 }
 
-bool seam__recent_tell(
-	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher)
+bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
+	struct seam_matcher *matcher, uint64_t most_steps)
 {
+	const uint64_t until_steps = matcher->counts.steps + most_steps;
 	const uint64_t there = seam__bits_min(recent->count, SEAM_RECENT);
 	const uint64_t told = seam__bits_min(there, loaded->slots);
 	const uint64_t looked_at = seam__bits_min(told, TOLD);
@@ -35,6 +36,8 @@ bool seam__recent_tell(
 		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % told) % SEAM_RECENT];
 		if (!asked->plain)
 			continue;
+		if (matcher->counts.steps >= until_steps)
+			return false;
 		const struct seam_match_ask ask = {asked->bytes, asked->stream, asked->thread, asked->dynamic};
 		const bool is_expected = seam__matcher_hear(matcher, &ask);
 		unexpected += back <= looked_at && !is_expected;

@@ -43,9 +43,9 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 /* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. It is told
  * twice, as if the program had done the same before: the first time it finds out where in the period that ends, which
  * only a few requests may tell; from there all cursors hear it again. Of a period that is longer than what is known, it
- * is told what is known, once. Returns whether it expected three in four of the last few hundred. Nothing is served or
- * counted. O(repetition). */
-bool seam__recent_tell(
-	const struct seam_recent *recent, const struct seam_loaded_plan *loaded, struct seam_matcher *matcher);
+ * is told what is known, once. Returns whether it expected three in four of the last few hundred; after so many steps
+ * of the matcher it is told no more, and that is no. Nothing is served or counted but steps. O(repetition). */
+bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
+	struct seam_matcher *matcher, uint64_t most_steps);
 
 #endif

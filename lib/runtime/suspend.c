@@ -28,7 +28,7 @@
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
-#define TELL_SHARE 16u      /* of a period: requests until the matcher is told again, at first */
+#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
@@ -37,18 +37,8 @@
 	      beginning alone, which has them, does not say which it is */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
-/* Where that led to nothing, or the plan had hardly gone on, the matcher is told again after twice as many requests: it
- * is O(period). */
-static void tell_later(const struct seam_runtime *runtime, struct seam_active_plan *active, bool in_vain)
-{
-	active->wait = in_vain && active->wait != 0 ? 2 * active->wait : active->long_positions / TELL_SHARE + 1;
-	active->compare_from = runtime->recent.count + active->wait;
-}
-
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	const bool in_vain = runtime->counts.requests - active->resumed_at < active->long_positions / 2;
-	tell_later(runtime, active, in_vain);
 	seam__matcher_unblock(active->matcher, 0, active->arena.bytes);
 	for (uint32_t i = 0; i < active->arena.count; i++)
 		active->arena.chunks[i].lent = false;
@@ -124,6 +114,16 @@ static const struct seam_loaded_plan *find_loaded(
 	return NULL;
 }
 
+/* The matcher is told where the program is, if the account has what that takes where all is expected; it may take what
+ * is there. Returns whether the plan may serve. */
+static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_loaded_plan *loaded)
+{
+	seam__active_pay(runtime, active);
+	const int64_t least = TELL_STEPS * (int64_t)seam__bits_min(seam__loaded_slots(loaded), SEAM_RECENT);
+	const int64_t most = runtime->account.steps;
+	return most >= least && seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
+}
+
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
@@ -134,12 +134,5 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 	active->compare_from = runtime->recent.count + COMPARE_EACH;
 	if (loaded == NULL)
 		return false;
-	if (!seam__recent_tell(&runtime->recent, loaded, active->matcher)) {
-		tell_later(runtime, active, true);
-		return false;
-	}
-	if (seam__planned_start(runtime) != SEAM_OK)
-		return false;
-	active->resumed_at = runtime->counts.requests;
-	return true;
+	return tell(runtime, active, loaded) && seam__planned_start(runtime) == SEAM_OK;
 }

@@ -7,6 +7,7 @@
  */
 #include "matcher_state.h"
 
+#include "account.h"
 #include "bits.h"
 
 #define FOUND 4u /* debt of a cursor that was put elsewhere: one unexpected request */
@@ -291,6 +292,7 @@ enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_curs
 		take_next(loaded, cursor, ret_occurrence);
 		return SEAM_MISS_NONE;
 	}
+	matcher->counts.steps += SEAM_CHOICE_STEPS;
 	struct seam_scene scene = scene_of(matcher, cursor, ask);
 	scene.freed = freed;
 	struct seam_candidate candidate = seam__tracker_choose(&scene);

@@ -8,7 +8,7 @@
 #include "matcher_state.h"
 #include "planned_impl.h"
 
-#define INVARIANTS 10u
+#define INVARIANTS 11u
 #define MOST_LIVE 256u
 
 static struct seam_runtime *runtime;
@@ -217,12 +217,21 @@ static void break_account(struct seam_engine_counts *counts)
 	BREAK(counts->planned_pending_bytes, counts->planned_pending_bytes + 512, "Q3");
 }
 
+static void break_steps(struct seam_account *account)
+{
+	BREAK(account->requests, pool->engine.counts.allocs, "");
+	BREAK(account->requests, pool->engine.counts.allocs + 1, "Q11");
+	BREAK(account->hits, runtime->counts.hits, "");
+	BREAK(account->hits, runtime->counts.hits + 1, "Q11");
+}
+
 static void break_all(void)
 {
 	struct seam_active_plan *active;
 	expect_broken("", "as it is");
 	break_counts(&runtime->counts);
 	break_account(&pool->engine.counts);
+	break_steps(&runtime->account);
 	break_prologue(&runtime->prologue);
 	if (!LIST_EMPTY(&runtime->active_plans))
 		BREAK(runtime->open, !runtime->open, runtime->prologue.active != NULL ? "Q4" : "Q1");

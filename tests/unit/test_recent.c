@@ -128,7 +128,7 @@ static uint64_t missed_from(uint32_t slot, bool told)
 	match_open(&player, "told", 1);
 	match_add(&player, &program, true);
 	if (told)
-		seam__recent_tell(&recent, loaded, player.matcher);
+		seam__recent_tell(&recent, loaded, player.matcher, UINT64_MAX / 2);
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(player.matcher, &counts);
 	cr_expect_eq(counts.live, 0);
@@ -216,7 +216,7 @@ Test(recent, what_is_told_are_no_repetitions_without_steps)
 	match_open(&player, "steps", 1);
 	match_add(&player, &program, true);
 	seam__matcher_step(player.matcher);
-	cr_assert(seam__recent_tell(&recent, loaded, player.matcher));
+	cr_assert(seam__recent_tell(&recent, loaded, player.matcher, UINT64_MAX / 2));
 	cr_expect_eq(player.matcher->now->unmarked, 0);
 	match_close(&player);
 	close_loaded();
@@ -349,7 +349,7 @@ Test(recent, what_is_told_is_the_last_repetition_twice)
 		hear(3, 12345, 0);
 		hear_slots(from, slots);
 		hear_slots(0, from);
-		seam__recent_tell(&recent, loaded, told.matcher);
+		seam__recent_tell(&recent, loaded, told.matcher, UINT64_MAX / 2);
 		for (uint32_t i = 0; i < 2 * slots; i++) {
 			const struct seam_plan_slot *slot = &program.plan->slots[(from + i) % slots];
 			seam__matcher_hear(heard.matcher,

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "match_program.h"
 #include "matcher.h"
 #include "meta_fixture.h"
 #include "planned_impl.h"
@@ -84,30 +85,14 @@ Test(suspend, one_unknown_request_in_twenty_is_no_departure)
 	cr_assert_gt(suspended, SEEDS);
 }
 
-/* Half a period is enough. */
-Test(suspend, where_it_had_hardly_gone_on_it_is_compared_later)
+Test(suspend, a_plan_that_is_suspended_begins_anew)
 {
-	uint32_t longer = 0;
-	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		uint64_t state = seed, wait = 0;
-		const uint64_t period = draw_period(&state);
-		active = (struct seam_active_plan){.matcher = active.matcher, .long_positions = period};
-		for (uint32_t turn = 0; turn < 10; turn++) {
-			runtime.recent.count = random_below(&state, 1000);
-			runtime.counts.requests = 100000;
-			active.resumed_at = 100000 - near(&state, period / 2);
-			const bool in_vain = 100000 - active.resumed_at < period / 2;
-			active.departed = 7;
-			seam__active_suspend(&runtime, &active);
-			longer += in_vain && wait != 0;
-			wait = in_vain && wait != 0 ? 2 * wait : period / 16 + 1;
-			cr_assert(active.wait == wait && active.compare_from == runtime.recent.count + wait, "seed %lu",
-				(unsigned long)seed);
-			cr_assert(active.suspended && active.departed == 0);
-			cr_assert(active.suspended_at == runtime.recent.count && active.least_bytes == UINT64_MAX);
-		}
-	}
-	cr_assert_gt(longer, SEEDS);
+	runtime.recent.count = 777;
+	active.departed = 7;
+	active.low_bytes = 5;
+	seam__active_suspend(&runtime, &active);
+	cr_assert(active.suspended && active.departed == 0 && active.low_bytes == 5);
+	cr_assert(active.suspended_at == 777 && active.least_bytes == UINT64_MAX);
 }
 
 Test(suspend, a_plan_that_is_poor_for_two_periods_in_a_row_goes)
@@ -181,4 +166,71 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 		given_up += goes;
 	}
 	cr_assert(compared > SEEDS && given_up > SEEDS, "%u %u", compared, given_up);
+}
+
+/* The steps that the matcher took, with so many in the account. 0: it was not told. */
+static uint64_t tell_with(int64_t steps)
+{
+	struct seam_match_counts before, after;
+	seam__matcher_get_counts(active.matcher, &before);
+	runtime.account = (struct seam_account){.steps = steps};
+	active.paid_steps = before.steps;
+	active.compare_from = 0;
+	active.suspended = true;
+	const bool resumed = seam__active_resume(&runtime, &active);
+	cr_assert_eq(resumed, !active.suspended);
+	seam__matcher_get_counts(active.matcher, &after);
+	return after.steps - before.steps;
+}
+
+static void ask_for(const struct match_program *program, uint32_t slot)
+{
+	const struct seam_plan_slot *asked = &program->plan->slots[slot];
+	const struct seam_asked recent = {.bytes = asked->size_bytes,
+		.stream = program->plan->streams[asked->stream],
+		.thread = asked->thread,
+		.plain = true};
+	seam__recent_add(&runtime.recent, &recent);
+}
+
+/* An active plan that is open and suspended, of a program; its arena has no bytes. */
+static void open_active(struct match_player *player, const struct match_program *program)
+{
+	match_open(player, "told", 1);
+	match_add(player, program, true);
+	active = (struct seam_active_plan){.matcher = player->matcher,
+		.long_positions = program->plan->header.slot_count,
+		.started = true,
+		.low_bytes = UINT64_MAX,
+		.least_bytes = UINT64_MAX};
+	LIST_INIT(&runtime.active_plans);
+	LIST_INSERT_HEAD(&runtime.active_plans, &active, link);
+	runtime.open = true;
+}
+
+/* Eight steps a slot to be told at all. No more is spent than is there, but for the last request. */
+Test(suspend, the_matcher_is_told_what_the_account_pays_for)
+{
+	const struct program_wish wish = {.seed = 9, .slots = 300, .iterations = 4};
+	struct match_program program = match_program(&wish);
+	struct seam_matcher *const empty = active.matcher;
+	const uint32_t slots = program.plan->header.slot_count;
+	struct match_player player;
+	open_active(&player, &program);
+	for (uint32_t i = 0; i < 2 * slots; i++)
+		ask_for(&program, 0); /* known, and not what comes next */
+	cr_assert_eq(tell_with(8 * (int64_t)slots - 1), 0);
+	for (uint32_t each = 8; each < 32; each += 3) {
+		const uint64_t had = each * (uint64_t)slots, spent = tell_with((int64_t)had);
+		cr_assert(spent >= had && spent < had + SEAM_CHOICE_STEPS + SEAM_HEAR_STEPS, "%u a slot", each);
+		cr_assert(active.suspended);
+	}
+	for (uint32_t i = 0; i < 2 * slots; i++)
+		ask_for(&program, i % slots);
+	const uint64_t spent = tell_with(64 * (int64_t)slots);
+	cr_assert(spent >= 8 * (uint64_t)slots && spent < 16 * (uint64_t)slots);
+	cr_assert(!active.suspended, "where it is known it serves");
+	active.matcher = empty;
+	match_close(&player);
+	match_program_fini(&program);
 }

@@ -1,0 +1,50 @@
+/* account.h: the processor time that plans may cost the program's threads.
+ *
+ * A plan that the program follows costs less than no plan. Where the program departs from it there is work that it
+ * would not do without a plan: which slot a request is, where a missed one may lie, and where in the period a plan goes
+ * on. That work is counted in steps of some 80 instructions. Every request of the pool earns a few steps, about a fifth
+ * of what the engine takes for a request with its free; a hit earns what it saves as well. A plan starts or goes on
+ * only if what that takes is there. So a plan that serves too little for what it costs waits, suspended, for as long as
+ * it takes to earn it: whatever the program does, plans cost about a fifth more than no plan at most.
+ *
+ * Not here: the worker's time; when a plan departs (suspend.c). What a plan that serves spends may overdraw the
+ * account.
+ *
+ * Invariant: Q11 of planned.h.
+ * Locks: the engine's `lock`.
+ */
+#ifndef SEAM_ACCOUNT_H
+#define SEAM_ACCOUNT_H
+
+#include <stdint.h>
+
+#define SEAM_EARNED_STEPS 4   /* by a request: a fifth of its 1,600 instructions */
+#define SEAM_HIT_STEPS 8      /* by a hit: what it and its free take less than the engine would */
+#define SEAM_CHOICE_STEPS 28u /* a choice between candidates takes 2,200 instructions at the median */
+#define SEAM_HEAR_STEPS 4u    /* a request that a matcher is told of and expects takes 300 */
+#define SEAM_FIRST_STEPS 8192 /* of a pool: a plan of a short period need not wait */
+#define SEAM_MOST_STEPS 64    /* for each request of a period: what 16 periods earn, and no telling takes more */
+
+struct seam_account {
+	int64_t steps;     /* earned and not spent; below 0: overdrawn */
+	uint64_t requests; /* of the pool, and */
+	uint64_t hits;     /* of plans, that have been counted */
+};
+
+static inline struct seam_account seam__account_make(void)
+{
+	return (struct seam_account){.steps = SEAM_FIRST_STEPS};
+}
+
+/* The most that is kept with a plan of so many slots. */
+static inline int64_t seam__account_most(uint64_t slots)
+{
+	return SEAM_MOST_STEPS * (int64_t)slots;
+}
+
+/* There have been so many requests and hits by now, and so many steps were spent since the last time, by a plan of so
+ * many slots. */
+void seam__account_add(
+	struct seam_account *account, uint64_t requests, uint64_t hits, uint64_t spent_steps, uint64_t slots);
+
+#endif
