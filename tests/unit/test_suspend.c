@@ -193,12 +193,13 @@ static void ask_for(const struct match_program *program, uint32_t slot)
 	seam__recent_add(&runtime.recent, &recent);
 }
 
-/* An active plan that is open and suspended, of a program; its arena has no bytes. */
+/* An active plan that is open and suspended, of a program; its arena is open and has no bytes. */
 static void open_active(struct match_player *player, const struct match_program *program)
 {
 	match_open(player, "told", 1);
 	match_add(player, program, true);
 	active = (struct seam_active_plan){.matcher = player->matcher,
+		.arena = {.state = SEAM_ARENA_OPEN},
 		.long_positions = program->plan->header.slot_count,
 		.started = true,
 		.low_bytes = UINT64_MAX,
