@@ -59,6 +59,8 @@ void plan_driver_configure(enum replay_planning planning, struct seam_config *co
 {
 	if (planning == REPLAY_PLAN_AUTO)
 		config->plan = SEAM_PLAN_INLINE;
+	else if (config->plan == SEAM_PLAN_AUTO)
+		config->plan = SEAM_PLAN_OFF;
 }
 
 static void look_at_driver(const struct plan_driver *plan_driver, struct plan_driver_driver *ret_driver)

@@ -22,8 +22,9 @@
 
 #include "replay_run.h"
 
-/* Sets in `config` what a run with or without a plan needs. With a plan from a file and plan:inline the pool also
- * learns. */
+/* Sets in `config` what a run with or without a plan needs. The default, plan:auto, is a thread, which runs by the
+ * clock of this machine and not by the trace's: without a plan, or with one from a file, it is off. With a plan from a
+ * file and plan:inline the pool also learns. */
 void plan_driver_configure(enum replay_planning planning, struct seam_config *config);
 
 /* For a run whose allocator is Seam and stands. With a plan from a file it is adopted here. error: REPLAY_ERROR_BYTES.

@@ -26,7 +26,7 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("case", help="a name of cases.py")
     add("--allocator", choices=ALLOCATORS, default="native", help="class, pluggable: Seam's two doors (default: native)")
-    add("--plan", choices=("off", "auto"), default="off", help="Seam learns the program's period (default: off)")
+    add("--plan", choices=("off", "auto"), default="auto", help="Seam learns the program's period (default: auto)")
     add("--steps", type=int, default=30, help="training steps (default: 30)")
     add("--warm-up", type=int, default=15, help="steps before time is taken (default: 15)")
     add("--batch", type=int, help="sequences in a batch (default: the case's)")

@@ -50,7 +50,7 @@ struct seam_request;
 struct seam_thread_context;
 
 /* In the order of the options' names in options.def. */
-enum seam_plan_mode { SEAM_PLAN_OFF, SEAM_PLAN_AUTO, SEAM_PLAN_INLINE };
+enum seam_plan_mode { SEAM_PLAN_AUTO, SEAM_PLAN_OFF, SEAM_PLAN_INLINE };
 enum seam_plan_reuse { SEAM_PLAN_REUSE_STITCH, SEAM_PLAN_REUSE_FIT, SEAM_PLAN_REUSE_NONE };
 
 struct seam_active_plan {

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import seamalloc
 
-from . import _startup
+from . import _enable, _startup
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -26,7 +26,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
     )
     parser.add_argument("--door", default="auto", help="auto, class or pluggable: see seamalloc.enable()")
-    parser.add_argument("--plan", help="off, auto, or the path of a plan")
+    parser.add_argument("--plan", help="auto (the default), off, or the path of a plan")
     parser.add_argument("--conf", help="key:value,... as in SEAM_CONF")
     parser.add_argument("--report", action="store_true", help="prints seamalloc.report() at the end, on standard error")
     count = 0
@@ -43,7 +43,7 @@ def hand_on(options: argparse.Namespace) -> None:
     """Sets the environment of the processes that the program starts."""
     given = {
         _startup.DOOR: options.door,
-        _startup.PLAN: os.path.abspath(options.plan) if options.plan not in (None, "off", "auto") else options.plan,
+        _startup.PLAN: os.path.abspath(options.plan) if options.plan not in (None, *_enable.MODES) else options.plan,
         _startup.CONF: options.conf,
         _startup.REPORT: "1" if options.report else None,
         "SEAM_LIBRARY": os.path.abspath(os.environ["SEAM_LIBRARY"]) if os.path.exists(os.environ.get("SEAM_LIBRARY", "")) else None,

@@ -15,6 +15,7 @@ from . import _settings, _told, _torch, _views
 from ._library import ERROR_BYTES, Error, address, check, library
 
 DOORS = ("auto", "class", "pluggable")
+MODES = ("auto", "off")  # of plans: what else is said is the path of one
 
 LOST = (
     "without it torch.cuda.memory_allocated(), memory_reserved(), memory_stats(), memory_summary(), memory snapshots and history, MemPool "
@@ -113,11 +114,11 @@ class _Choice:
 
     def apply(self) -> None:
         """The configuration of pools to come. Raises Error."""
-        learns = self.plan in (None, "off", "auto")
-        entries = [f"plan:{self.plan}" if learns and self.plan is not None else "", self.conf or ""]
+        is_file = self.plan is not None and self.plan not in MODES
+        entries = [f"plan:{self.plan}" if self.plan in MODES else "", self.conf or ""]
         error = ctypes.create_string_buffer(ERROR_BYTES)
         check(library().seam_torch_configure(",".join(filter(None, entries)).encode(), error, ERROR_BYTES), "the configuration is refused", error.value)
-        path = None if learns else os.fsencode(self.plan or "")
+        path = os.fsencode(self.plan or "") if is_file else None
         check(library().seam_torch_plan_file(path, error, ERROR_BYTES), f"the plan {self.plan} cannot be used", error.value)
 
 
@@ -153,8 +154,8 @@ def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf:
     """Makes Seam PyTorch's allocator for CUDA memory. To be called before CUDA memory is allocated; PyTorch is imported if it was not.
 
     door: "class" is the whole of it, compiled for the PyTorch in use; "pluggable" needs no compiler and lacks what `seamalloc.enable`'s warning
-    names; "auto" is the class, or, with a warning, the other. plan: "auto" learns what every iteration asks for and serves that from a plan; a
-    path is a plan made before (`seam plan`), for the first device used; "off". conf: "key:value,...", as in $SEAM_CONF, over which it wins.
+    names; "auto" is the class, or, with a warning, the other. plan: "auto", the default, learns what every iteration asks for and serves that from
+    a plan; a path is a plan made before (`seam plan`), for the first device used, and others are learnt; "off". conf: "key:value,...", as in $SEAM_CONF, over which it wins.
 
     What is not given stays as it is. Calling it again changes plan and conf if they are given and no memory was asked for yet; after that, and for
     another door, it raises. Raises seamalloc.Error, and changes nothing, if it is too late, there is no GPU or no driver, PyTorch or the library is
@@ -201,10 +202,10 @@ def _in_force() -> bool:
 
 
 def learns() -> bool:
-    """Whether plans are to be learnt, by enable() or the environment."""
+    """Whether plans are to be learnt: not if enable() or the environment says so."""
     texts = [os.environ.get("SEAM_CONF", ""), f"plan:{_choice.plan}", _choice.conf or ""]
     said = [value.strip() for text in texts for key, _, value in (entry.partition(":") for entry in text.split(",")) if key.strip() == "plan"]
-    return next((value for value in reversed(said) if value != "None"), "off") in ("auto", "inline")
+    return next((value for value in reversed(said) if value in (*MODES, "inline")), "auto") != "off"
 
 
 def enabled_door() -> str | None:

@@ -88,7 +88,7 @@ def _plan_line(now: dict[str, int], before: dict[str, int]) -> str:
         if learns():
             tries = now["plan_failures"]
             return "plan: none in use yet, one is being learnt" + (f"; attempts that led to nothing: {tries}" if tries else "")
-        return "plan: none in use (seamalloc.enable(plan=\"auto\") learns one)"
+        return "plan: none, and none is learnt (plan:off)"
     hits = sum(now[name] - before.get(name, 0) for name in ("plan_hits", "plan_dynamic_hits"))
     return f"plan: {_share(hits, requests)} of {requests} requests served from it, {requests - hits} missed"
 
