@@ -18,6 +18,7 @@
 #include "learner_impl.h"
 #include "loaded_plan.h"
 #include "plan_format.h"
+#include "plan_cost.h"
 #include "planned_impl.h"
 #include "trace_error.h"
 

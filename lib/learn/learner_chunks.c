@@ -146,7 +146,6 @@ static enum seam_rc begin(struct seam_learner *learner, const struct seam_active
 		const bool costs =
 			fresh_bytes != 0 && learner->engine->memory.reserved_bytes + fresh_bytes > limit_bytes;
 		rc = costs ? SEAM_NOT_FOUND : begin_arena(learner, open, &choice, fresh_bytes);
-		seam__plan_cost_add(&learner->cost, learner->engine->memory.reserved_bytes);
 	}
 	seam__meta_free(learner->meta, choice.numbers, room * sizeof *choice.numbers);
 	seam__meta_free(learner->meta, choice.chosen, room * sizeof(const struct seam_surveyed *));
@@ -161,8 +160,8 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 		seam__bits_align_up(seam__loaded_bytes(learner->loaded), learner->engine->memory.granularity_bytes);
 	if (open != NULL)
 		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
-	seam__plan_cost_note(&learner->cost, learner->engine->memory.reserved_peak_bytes); /* since the survey */
-	return begin(learner, open, open == NULL, wanted_bytes, seam__plan_cost_limit(&learner->cost));
+	learner->most_bytes = seam__bits_max(learner->most_bytes, learner->engine->memory.reserved_peak_bytes);
+	return begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
 }
 
 enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes)

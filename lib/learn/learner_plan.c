@@ -16,7 +16,8 @@
 #define REQUEST_NODES UINT64_C(100)
 #define PLAN_GAP 0.0025 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
-#define PORTION 64u /* chunks that are looked at under one `lock` */
+#define SMALL_SHARE 512u /* of its lower bound, that a plan may be above it: hardly a chunk */
+#define PORTION 64u      /* chunks that are looked at under one `lock` */
 
 /* Sorted serials of the blocks that stay. */
 struct staying {
@@ -197,8 +198,8 @@ static void forget_plan(struct seam_learner *learner)
 /* The largest arena that costs nothing: the chunks that are there, and what may be added to the pool. */
 static uint64_t affordable_bytes(const struct seam_learner *learner, uint64_t unlisted_bytes)
 {
-	const uint64_t limit_bytes = seam__plan_cost_limit(&learner->cost), engine_bytes = learner->survey.engine_bytes;
-	return learner->survey.bytes + unlisted_bytes + limit_bytes - seam__bits_min(limit_bytes, engine_bytes);
+	const uint64_t most_bytes = learner->most_bytes, engine_bytes = learner->survey.engine_bytes;
+	return learner->survey.bytes + unlisted_bytes + most_bytes - seam__bits_min(most_bytes, engine_bytes);
 }
 
 static enum seam_rc make_loaded(struct seam_learner *learner, uint64_t peak_bytes, const struct taken *taken,
@@ -231,7 +232,7 @@ bool seam__learner_is_small(const struct seam_learner *learner, uint64_t room_by
 {
 	uint64_t least_bytes = learner->plan->header.lower_bound_bytes;
 	return seam__loaded_bytes(learner->loaded) <=
-		seam__bits_max(room_bytes, least_bytes + least_bytes / SEAM_COST_NOISE_SHARE);
+		seam__bits_max(room_bytes, least_bytes + least_bytes / SMALL_SHARE);
 }
 
 static enum seam_rc make_plan(struct seam_learner *learner, const struct taken *taken, const struct seam_pins *pins)
@@ -264,7 +265,7 @@ bool seam__learner_serves_most(const struct seam_learner *learner)
 {
 	const uint64_t bytes = seam__loaded_bytes(learner->loaded) + learner->plan->header.resident_bytes;
 	return learner->extends || seam__learner_knows_all(learner) ||
-		bytes >= learner->cost.most_bytes / 100 * LARGEST_PERCENT;
+		bytes >= learner->most_bytes / 100 * LARGEST_PERCENT;
 }
 
 bool seam__learner_is_dear(const struct seam_learner *learner, uint64_t unlisted_bytes, enum seam_rc rc)
@@ -312,7 +313,7 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 		rc = seam__pins_init(&learner->rhythm.kinds[learner->kind], &pins);
 	if (rc == SEAM_OK)
 		rc = look_around(learner, &staying, &taken, &pins);
-	seam__plan_cost_note(&learner->cost, learner->survey.engine_bytes);
+	learner->most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	if (rc == SEAM_OK)
 		rc = make_plan(learner, &taken, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);

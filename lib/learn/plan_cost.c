@@ -9,24 +9,6 @@
 /* Chunks that are used in part in any pool: one of what stays and one of what comes and goes. */
 #define BEGUN_CHUNKS 2u
 
-void seam__plan_cost_note(struct seam_plan_cost *cost, uint64_t reserved_peak_bytes)
-{
-	cost->most_bytes = seam__bits_max(cost->most_bytes, reserved_peak_bytes);
-}
-
-uint64_t seam__plan_cost_limit(const struct seam_plan_cost *cost)
-{
-	const uint64_t own_bytes = cost->most_bytes - cost->added_bytes;
-	return own_bytes + own_bytes / SEAM_COST_NOISE_SHARE;
-}
-
-void seam__plan_cost_add(struct seam_plan_cost *cost, uint64_t reserved_bytes)
-{
-	const uint64_t before_bytes = cost->most_bytes;
-	seam__plan_cost_note(cost, reserved_bytes);
-	cost->added_bytes += cost->most_bytes - before_bytes;
-}
-
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes)
 {
 	return live_bytes + seam__bits_max(live_bytes / ENGINE_SHARE, BEGUN_CHUNKS * chunk_bytes);

@@ -59,7 +59,7 @@ Test(learner_chunks, what_was_missing_is_not_made_where_the_program_has_taken_it
 	iterate();
 	cr_assert_eq(pool->engine.memory.reserved_bytes, most_bytes, "it has not taken all: this tests nothing");
 	run_until_preparing();
-	cr_expect_leq(pool->engine.memory.reserved_peak_bytes, most_bytes + most_bytes / SEAM_COST_NOISE_SHARE);
+	cr_expect_eq(pool->engine.memory.reserved_peak_bytes, most_bytes);
 	close_pool();
 }
 

@@ -211,7 +211,7 @@ Test(learner_look, a_plan_of_a_small_part_of_the_program_does_not_serve_most)
 		const uint64_t resident_bytes = random_below(&state, 3) * 400;
 		set_planned(&planned, draw_near(&state, 1900 - resident_bytes));
 		planned.plan.header.resident_bytes = resident_bytes;
-		planned.learner.cost.most_bytes = 2000 + random_below(&state, 2) * 99;
+		planned.learner.most_bytes = 2000 + random_below(&state, 2) * 99;
 		planned.learner.extends = random_below(&state, 4) == 0;
 		const bool knows_all = random_below(&state, 4) == 0;
 		planned.learner.rhythm.cut_events = knows_all ? 0 : 8;
@@ -229,13 +229,12 @@ Test(learner_look, a_plan_that_needs_more_than_the_pool_may_have_is_dear)
 	uint64_t dear = 0;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		uint64_t state = seed;
-		const uint64_t chunks_bytes = 3000 + random_below(&state, 3), own_bytes = 512 * (8 + seed % 4),
-			       added_bytes = random_below(&state, 3), unlisted_bytes = random_below(&state, 3) * 700,
-			       most_bytes = own_bytes + own_bytes / 512;
+		const uint64_t chunks_bytes = 3000 + random_below(&state, 3), most_bytes = 512 * (8 + seed % 4),
+			       unlisted_bytes = random_below(&state, 3) * 700;
 		const uint64_t engine_bytes = draw_near(&state, most_bytes - random_below(&state, 2) * 900);
 		const uint64_t grows_bytes = engine_bytes < most_bytes ? most_bytes - engine_bytes : 0;
 		set_planned(&planned, draw_near(&state, chunks_bytes + unlisted_bytes + grows_bytes));
-		planned.learner.cost = (struct seam_plan_cost){own_bytes + added_bytes, added_bytes};
+		planned.learner.most_bytes = most_bytes;
 		planned.learner.survey.bytes = chunks_bytes;
 		planned.learner.survey.engine_bytes = engine_bytes;
 		const bool is_dear = planned.loaded.bytes > chunks_bytes + unlisted_bytes + grows_bytes;
