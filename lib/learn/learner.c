@@ -6,10 +6,13 @@
 #include "check.h"
 #include "learner_impl.h"
 #include "planned_impl.h"
+#include "record.h"
+#include "trial.h"
 
 #define PLACE_NS UINT64_C(60000000)
 #define MOST_PLACE_NS UINT64_C(240000000) /* sixteen times PLACE_NS placed no more of 67 programs than four times */
 #define PLACE_NODES UINT64_C(100000)
+#define TRIAL_PERIODS 3u /* of which the last one counts: from the others the matcher knows where the program is */
 #define MOST_OUTGROWN 4u /* plans in a row; then another look, later */
 
 static enum seam_rc init_locks(struct seam_learner *learner)
@@ -168,7 +171,15 @@ enum seam_rc seam__learner_open(struct seam_learner *learner, struct seam_active
 		return rc;
 	}
 	*loaded = NULL;
+	active->on_trial = !serves && active == learner->active;
 	return serves ? seam__planned_start(runtime) : SEAM_OK;
+}
+
+static struct seam_look_time now(const struct seam_learner *learner)
+{
+	struct seam_recorder_counts counts;
+	seam__recorder_get_counts(learner->recorder, &counts);
+	return (struct seam_look_time){counts.events, counts.steps};
 }
 
 /* With both locks. The arena is ready. */
@@ -177,6 +188,7 @@ static enum seam_rc open_new(struct seam_learner *learner)
 	learner->runtime->preparing = NULL;
 	seam__given_forget(learner->runtime); /* its program has not come */
 	learner->state = SEAM_LEARN_WAIT;
+	learner->trial_from = now(learner);
 	return seam__learner_open(learner, learner->active, &learner->loaded, learner->open_below_bytes);
 }
 
@@ -222,13 +234,48 @@ static bool prepare(struct seam_learner *learner)
 	return true;
 }
 
+/* Whether the plan that waits is to be tried: once a period; where its iterations are marked, when each ends, for of
+ * several kinds only one may be the plan's. What it was made of does not count. */
+static bool is_trial_due(const struct seam_learner *learner, struct seam_look_time time)
+{
+	const bool marked = learner->rhythm.kinds[learner->kind].marked;
+	return marked ? time.steps > learner->trial_from.steps + 1
+		      : time.events - learner->trial_from.events >= learner->period_events;
+}
+
+/* The plan is tried on the newest period. What lacks metadata is tried again. */
+static void try_plan(struct seam_learner *learner)
+{
+	const struct seam_look_time time = now(learner);
+	struct seam_trial trial = {0};
+	struct seam_trace *recording = NULL;
+	if (!is_trial_due(learner, time))
+		return;
+	learner->trial_from = (struct seam_look_time){time.events, time.steps - 1};
+	enum seam_rc rc = seam__recorder_trace(
+		learner->recorder, TRIAL_PERIODS * learner->period_events, "recorded by seam", &recording);
+	if (rc == SEAM_OK)
+		rc = seam__trial_run(learner->meta, learner->plan, learner->rhythm.kinds[learner->kind].marked,
+			recording, learner->period_events, &trial);
+	seam_trace_free(recording);
+	if (rc != SEAM_OK || !seam__trial_is_good(&trial))
+		return;
+	seam__mutex_lock(&learner->engine->lock);
+	if (learner->runtime->open && seam__active_open(learner->runtime)->on_trial)
+		seam__planned_pass_trial(learner->runtime);
+	seam__mutex_unlock(&learner->engine->lock);
+}
+
 /* Until the plan has started: further ones are for its arena. */
 static bool wait(struct seam_learner *learner)
 {
 	seam__mutex_lock(&learner->engine->lock);
 	const bool open = learner->runtime->open;
 	const bool started = open && seam__active_open(learner->runtime)->started;
+	const bool is_on_trial = open && seam__active_open(learner->runtime)->on_trial;
 	seam__mutex_unlock(&learner->engine->lock);
+	if (is_on_trial)
+		try_plan(learner);
 	if (started) {
 		go_on(learner);
 	} else if (!open) {

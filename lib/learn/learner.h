@@ -9,8 +9,8 @@
  *   - begin: the arena: chunks of the pool, those that residents occupy in part first, where the plan expects them
  *     (learner_chunks.c);
  *   - prepare: one mapping at a time;
- *   - wait: the active plan is open, and starts on the program's own thread at a moment with few live bytes at which
- *     that does what was planned.
+ *   - wait: the active plan is open, and is tried on what the program does from then on, a period at a time (trial.h);
+ *     then it starts on the program's own thread at a moment with few live bytes at which that does what was planned.
  *
  * Where an active plan is open already, a further plan becomes another loaded plan of it, around what lies there now;
  * its arena is extended if need be. All kinds that a look found are planned one after the other, and have the same
@@ -88,6 +88,7 @@ struct seam_learner {
 				across its end */
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
+	struct seam_look_time trial_from;        /* WAIT: when the plan was opened, or tried last */
 	bool serves;                             /* when it looked last a plan was open */
 	bool strange;               /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces;              /* the open arena has no room for more: the new plan gets an arena of its own */

@@ -31,7 +31,7 @@
  *       more joins than there were; the last uses keep theirs, are of those streams, and of the past
  *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
  *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan started
- *   Q10 one that has not started is suspended, and has no block
+ *   Q10 one that has not started is suspended, and has no block; one that has is not on trial
  *   Q11 the account of work knows of no more requests and hits than there were
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
@@ -83,6 +83,7 @@ struct seam_active_plan {
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
+	bool on_trial;         /* it may not start yet (lib/learn/trial.h) */
 	bool started;          /* it has come into use; until then it is suspended, and nothing is counted */
 	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
@@ -256,6 +257,9 @@ SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_runtime *runtime, stru
 /* The open active plan is suspended, and serves from here on: it leases what is free, without a driver call. Errors:
  * SEAM_OOM_META: it has been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_start(struct seam_runtime *runtime);
+
+/* The open active plan has stood its trial, and may start: the time that it has for that begins now. */
+void seam__planned_pass_trial(struct seam_runtime *runtime);
 
 /* One more loaded plan for the open active plan, which has room for it; current from now on, or when
  * seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's still. */

@@ -88,6 +88,8 @@ static const char *check_active(
 		return "Q2: what is blocked is not the gaps of the arena";
 	if (is_first_open(runtime, active) && !active->started && (!active->suspended || sums->blocks != 0))
 		return "Q10: one that has not started serves";
+	if (active->started && active->on_trial)
+		return "Q10: one that has started is on trial";
 	if (sums->held != active->held_count || sums->used != active->recorded ||
 		active->recorded > active->held_capacity)
 		return "Q6: blocks that other streams use";

@@ -87,6 +87,14 @@ static bool give_up(struct seam_runtime *runtime, const struct seam_active_plan 
 	return true;
 }
 
+void seam__planned_pass_trial(struct seam_runtime *runtime)
+{
+	struct seam_active_plan *active = seam__active_open(runtime);
+	active->on_trial = false;
+	active->opened_at = active->suspended_at = runtime->recent.count;
+	active->least_bytes = UINT64_MAX;
+}
+
 /* Whether few bytes are live: at most the limit of the plan; behind the first period that was suspended, at most the
  * least of the last one. Of a plan that has not started for long: whether it has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -128,7 +136,7 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 {
 	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
 		return false;
-	if (!is_low(runtime, active) || runtime->recent.count < active->compare_from)
+	if (active->on_trial || !is_low(runtime, active) || runtime->recent.count < active->compare_from)
 		return false;
 	const struct seam_loaded_plan *loaded = find_loaded(runtime, active);
 	active->compare_from = runtime->recent.count + COMPARE_EACH;

@@ -150,7 +150,7 @@ Test(planned, a_plan_knows_where_the_program_is_when_it_comes_into_use)
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	struct loop loop;
 	begin_loop(&loop);
-	while (!is_waiting()) {
+	while (!is_waiting() || LIST_FIRST(&pool->runtime->active_plans)->on_trial) {
 		cr_assert_lt(loop.iteration, 40u);
 		run_iteration(&loop);
 		run_background();

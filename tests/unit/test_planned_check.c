@@ -125,13 +125,15 @@ static void break_state(struct seam_active_plan *active)
 	seen.serves |= open && !active->suspended;
 	seen.is_suspended |= open && active->suspended && active->started;
 	seen.waits |= open && !active->started;
+	BREAK(active->on_trial, true, active->started ? "Q10" : "");
 	seen.is_closed |= !open;
 	if (!open) {
 		BREAK(active->suspended, true, "Q5");
-		BREAK(active->started, !active->started, "");
+		BREAK(active->started, !active->started, active->on_trial ? "Q10" : "");
 	} else if (active->suspended) {
 		BREAK(active->suspended, false, has_gaps ? "Q2" : "Q10");
-		BREAK(active->started, !active->started, active->started && live_count != 0 ? "Q10" : "");
+		BREAK(active->started, !active->started,
+			active->on_trial || (active->started && live_count != 0) ? "Q10" : "");
 	} else {
 		BREAK(active->suspended, true, active->lent_bytes != 0 ? "Q5" : has_gaps ? "Q2" : "");
 		BREAK(active->started, false, "Q10");
@@ -310,9 +312,10 @@ static void break_learnt(void)
 	open_with_streams(MIB(2048), "chunk_bytes:2M,plan:inline");
 	runtime = pool->runtime;
 	make_parameters(&training);
-	for (unsigned i = 0; i < 12; i++) {
+	for (unsigned i = 0; i < 24; i++) {
 		train(&training);
-		interrupt(40);
+		if (i % 3 != 0)
+			interrupt(40);
 		cr_assert_ok(seam_step(pool));
 		run_background();
 		break_all();

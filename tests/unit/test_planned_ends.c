@@ -467,9 +467,14 @@ Test(planned_ends, the_worker_makes_one_mapping_at_a_time)
 static void do_something_else(unsigned requests)
 {
 	run_until_preparing();
-	void *large = must_alloc(MIB(128), NULL);
+	void *large = must_alloc(MIB(4), NULL);
 	run_background();
 	cr_assert(is_waiting());
+	while (LIST_FIRST(&pool->runtime->active_plans)->on_trial) {
+		iterate(NULL, 0);
+		run_background();
+		cr_assert(is_waiting());
+	}
 	for (unsigned i = 0; i < requests && is_waiting(); i++)
 		must_free(must_alloc(MIB(1) + i % 1000 * 512u, NULL));
 	must_free(large);

@@ -99,7 +99,7 @@ Test(planned_loops, an_iteration_without_loops_is_planned_within_six)
 Test(planned_loops, layers_are_no_iteration)
 {
 	const struct loops wish = {.name = "layers", .loops = 14, .blocks = 56, .ends = 24};
-	expect_whole(&wish, 4);
+	expect_whole(&wish, 5);
 }
 
 /* Gradients stay from the first micro-batch on, as weights do: nothing tells the others from iterations until the

@@ -271,7 +271,7 @@ Test(planned_streams, a_plan_that_goes_leaves_nothing_unordered)
 	open_with_streams("plan:inline,chunk_bytes:2M");
 	for (unsigned round = 0; round < 4; round++) {
 		const uint64_t adoptions = get_plan_stats().adoptions;
-		for (unsigned i = 0; i < 60 && get_plan_stats().adoptions == adoptions; i++) {
+		for (unsigned i = 0; i < 120 && get_plan_stats().adoptions == adoptions; i++) {
 			iterate(WORK_NS);
 			run_background();
 		}

@@ -1,0 +1,146 @@
+/* test_trial.c: whether a plan serves a recording that it was not made of. The plan is of the recording's own period,
+ * which repeats; what is tried on it is that recording again, or one with something changed. */
+#include <string.h>
+
+#include "meta_fixture.h"
+
+#include "match_program.h"
+#include "random_problem.h"
+#include "trial.h"
+
+#define MOST_EVENTS 65536u
+#define PERIODS 3u
+
+TestSuite(trial, .init = set_up, .fini = tear_down);
+
+static struct seam_trace_event events[MOST_EVENTS];
+static uint64_t count;
+
+/* What is changed of the last period, in so many of a thousand requests. */
+struct change {
+	uint32_t sizes; /* another size */
+	uint32_t lives; /* freed a period later */
+	bool privately; /* for a private pool */
+};
+
+static void add(uint8_t kind, uint64_t id, const struct seam_plan_slot *slot, const struct seam_plan *plan)
+{
+	cr_assert_lt(count, MOST_EVENTS);
+	events[count++] = (struct seam_trace_event){.kind = kind,
+		.id = id,
+		.size = slot->size_bytes,
+		.stream = plan->streams[slot->stream],
+		.thread = slot->thread};
+}
+
+/* Repetitions of the program, the last one changed. Block s of repetition r has number r * slots + s. */
+static struct seam_trace record(const struct match_program *program, const struct change *change, uint64_t *state)
+{
+	const struct seam_plan *plan = program->plan;
+	const uint64_t slots = plan->header.slot_count;
+	static bool stays[MOST_EVENTS];
+	memset(stays, 0, sizeof stays);
+	count = 0;
+	for (uint64_t repetition = 0; repetition < PERIODS; repetition++) {
+		for (uint32_t i = 0; i < program->count; i++) {
+			const struct match_act *act = &program->acts[i];
+			const uint64_t born = repetition - (act->is_free ? act->lag : 0), id = born * slots + act->slot;
+			const bool is_last = repetition == PERIODS - 1;
+			if (act->is_free) {
+				if (born > repetition || stays[id])
+					continue; /* it was there before, or lives on */
+				add(SEAM_TRACE_FREE, id, &plan->slots[act->slot], plan);
+				continue;
+			}
+			add(SEAM_TRACE_ALLOC, id, &plan->slots[act->slot], plan);
+			stays[id] = random_below(state, 1000) < (is_last ? change->lives : 0);
+			if (is_last && random_below(state, 1000) < change->sizes)
+				events[count - 1].size += 4096 * (1 + random_below(state, 1000));
+			events[count - 1].pool = is_last && change->privately;
+		}
+	}
+	return (struct seam_trace){.header = {.event_count = count}, .events = events};
+}
+
+static struct seam_trial try_on(uint64_t seed, const struct change *change)
+{
+	uint64_t state = seed;
+	const struct program_wish wish = {
+		.seed = seed, .slots = 200, .iterations = 4, .lag = 1, .streams = 2, .threads = 1 + seed % 2};
+	struct match_program program = match_program(&wish);
+	const struct seam_trace recording = record(&program, change, &state);
+	struct seam_trial trial;
+	cr_assert_eq(seam__trial_run(meta, program.plan, false, &recording, program.count, &trial), SEAM_OK);
+	match_program_fini(&program);
+	return trial;
+}
+
+Test(trial, plan_of_the_same_period_serves_all_of_it)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct seam_trial trial = try_on(seed, &(struct change){0});
+		cr_expect_eq(trial.asked, 200, "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.asked);
+		cr_expect_eq(
+			trial.served, trial.asked, "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.served);
+		cr_expect(seam__trial_is_good(&trial));
+	}
+}
+
+Test(trial, plan_of_other_sizes_is_refused)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct seam_trial trial = try_on(seed, &(struct change){.sizes = 300});
+		cr_expect_not(
+			seam__trial_is_good(&trial), "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.served);
+	}
+}
+
+/* Sizes and order are as planned: only what lies in the way of others tells. */
+Test(trial, plan_of_shorter_lifetimes_is_refused)
+{
+	uint32_t refused = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct seam_trial trial = try_on(seed, &(struct change){.lives = 300});
+		cr_expect_lt(trial.served, trial.asked, "seed %lu", (unsigned long)seed);
+		refused += !seam__trial_is_good(&trial);
+	}
+	cr_expect_geq(refused, 30);
+}
+
+Test(trial, request_that_no_plan_is_asked_for_does_not_count)
+{
+	const struct seam_trial trial = try_on(1, &(struct change){.privately = true});
+	cr_expect_eq(trial.asked, 0);
+	cr_expect_not(seam__trial_is_good(&trial), "nothing was tried");
+}
+
+Test(trial, one_request_in_twenty_may_miss)
+{
+	cr_expect(seam__trial_is_good(&(struct seam_trial){.asked = 20, .served = 19}));
+	cr_expect_not(seam__trial_is_good(&(struct seam_trial){.asked = 19, .served = 18}));
+	cr_expect(seam__trial_is_good(&(struct seam_trial){.asked = 1, .served = 1}));
+}
+
+/* Every allocation of metadata fails once; nothing is left behind (the fixture looks). */
+Test(trial, trial_without_metadata_says_so)
+{
+	const struct program_wish wish = {.seed = 7, .slots = 60, .iterations = 4};
+	struct match_program program = match_program(&wish);
+	uint64_t state = 7, failed = 0;
+	const struct seam_trace recording = record(&program, &(struct change){0}, &state);
+	for (uint64_t n = 1;; n++) {
+		struct seam_trial trial;
+		seam__meta_fail_at(meta, n);
+		const enum seam_rc rc = seam__trial_run(meta, program.plan, false, &recording, program.count, &trial);
+		const bool was_reached = seam__meta_fail_left(meta) == 0;
+		seam__meta_fail_at(meta, 0);
+		if (!was_reached) {
+			cr_expect_eq(rc, SEAM_OK);
+			cr_expect_eq(trial.served, 60);
+			break;
+		}
+		failed += rc == SEAM_OOM_META;
+	}
+	cr_expect_geq(failed, 3);
+	match_program_fini(&program);
+}
