@@ -18,9 +18,10 @@ static uint64_t count;
 
 /* What is changed of the last period, in so many of a thousand requests. */
 struct change {
-	uint32_t sizes; /* another size */
-	uint32_t lives; /* freed a period later */
-	bool privately; /* for a private pool */
+	uint32_t sizes;  /* another size */
+	uint32_t lives;  /* freed a period later */
+	bool privately;  /* for a private pool */
+	bool breaks_off; /* of all periods but the first and the last, after a third of them; steps are marked */
 };
 
 static void add(uint8_t kind, uint64_t id, const struct seam_plan_slot *slot, const struct seam_plan *plan)
@@ -38,26 +39,37 @@ static struct seam_trace record(const struct match_program *program, const struc
 {
 	const struct seam_plan *plan = program->plan;
 	const uint64_t slots = plan->header.slot_count;
-	static bool stays[MOST_EVENTS];
+	static bool stays[MOST_EVENTS], lives[MOST_EVENTS];
 	memset(stays, 0, sizeof stays);
+	memset(lives, 0, sizeof lives);
 	count = 0;
 	for (uint64_t repetition = 0; repetition < PERIODS; repetition++) {
-		for (uint32_t i = 0; i < program->count; i++) {
+		const bool is_whole = !change->breaks_off || repetition == 0 || repetition == PERIODS - 1;
+		for (uint32_t i = 0; i < (is_whole ? program->count : program->count / 3); i++) {
 			const struct match_act *act = &program->acts[i];
 			const uint64_t born = repetition - (act->is_free ? act->lag : 0), id = born * slots + act->slot;
 			const bool is_last = repetition == PERIODS - 1;
 			if (act->is_free) {
-				if (born > repetition || stays[id])
-					continue; /* it was there before, or lives on */
+				if (born > repetition || stays[id] || !lives[id])
+					continue; /* it was there before, lives on, or has gone */
+				lives[id] = false;
 				add(SEAM_TRACE_FREE, id, &plan->slots[act->slot], plan);
 				continue;
 			}
 			add(SEAM_TRACE_ALLOC, id, &plan->slots[act->slot], plan);
+			lives[id] = true;
 			stays[id] = random_below(state, 1000) < (is_last ? change->lives : 0);
 			if (is_last && random_below(state, 1000) < change->sizes)
 				events[count - 1].size += 4096 * (1 + random_below(state, 1000));
 			events[count - 1].pool = is_last && change->privately;
 		}
+		for (uint64_t id = repetition * slots; !is_whole && id < (repetition + 1) * slots; id++) {
+			if (lives[id])
+				add(SEAM_TRACE_FREE, id, &plan->slots[id % slots], plan);
+			lives[id] = false;
+		}
+		if (change->breaks_off)
+			events[count++] = (struct seam_trace_event){.kind = SEAM_TRACE_STEP, .id = repetition};
 	}
 	return (struct seam_trace){.header = {.event_count = count}, .events = events};
 }
@@ -65,12 +77,17 @@ static struct seam_trace record(const struct match_program *program, const struc
 static struct seam_trial try_on(uint64_t seed, const struct change *change)
 {
 	uint64_t state = seed;
-	const struct program_wish wish = {
-		.seed = seed, .slots = 200, .iterations = 4, .lag = 1, .streams = 2, .threads = 1 + seed % 2};
+	const struct program_wish wish = {.seed = seed,
+		.slots = 200,
+		.iterations = 4,
+		.lag = change->breaks_off ? 0 : 1,
+		.streams = 2,
+		.threads = 1 + seed % 2};
 	struct match_program program = match_program(&wish);
 	const struct seam_trace recording = record(&program, change, &state);
 	struct seam_trial trial;
-	cr_assert_eq(seam__trial_run(meta, program.plan, false, &recording, program.count, &trial), SEAM_OK);
+	const uint64_t counted = program.count + change->breaks_off;
+	cr_assert_eq(seam__trial_run(meta, program.plan, change->breaks_off, &recording, counted, &trial), SEAM_OK);
 	match_program_fini(&program);
 	return trial;
 }
@@ -105,6 +122,18 @@ Test(trial, plan_of_shorter_lifetimes_is_refused)
 		refused += !seam__trial_is_good(&trial);
 	}
 	cr_expect_geq(refused, 30);
+}
+
+/* Where an iteration was broken off the mark says that the next one begins; the plan does without it. */
+Test(trial, mark_says_where_the_period_begins)
+{
+	uint64_t served = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct seam_trial trial = try_on(seed, &(struct change){.breaks_off = true});
+		cr_expect_eq(trial.asked, 200);
+		served += trial.served;
+	}
+	cr_expect_geq(served, 40 * 200, "%lu", (unsigned long)served);
 }
 
 Test(trial, request_that_no_plan_is_asked_for_does_not_count)
