@@ -17,8 +17,8 @@
 #include "learner.h"
 #include "learner_impl.h"
 #include "loaded_plan.h"
-#include "plan_format.h"
 #include "plan_cost.h"
+#include "plan_format.h"
 #include "planned_impl.h"
 #include "trace_error.h"
 

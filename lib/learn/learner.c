@@ -6,7 +6,6 @@
 #include "check.h"
 #include "learner_impl.h"
 #include "planned_impl.h"
-#include "record.h"
 #include "trial.h"
 
 #define PLACE_NS UINT64_C(60000000)
@@ -171,15 +170,13 @@ enum seam_rc seam__learner_open(struct seam_learner *learner, struct seam_active
 		return rc;
 	}
 	*loaded = NULL;
-	active->on_trial = !serves && active == learner->active;
 	return serves ? seam__planned_start(runtime) : SEAM_OK;
 }
 
-static struct seam_look_time now(const struct seam_learner *learner)
+/* The next trial: in so many marked steps, or in a period. */
+static void set_trial(struct seam_learner *learner, struct seam_look_time now, uint64_t steps)
 {
-	struct seam_recorder_counts counts;
-	seam__recorder_get_counts(learner->recorder, &counts);
-	return (struct seam_look_time){counts.events, counts.steps};
+	learner->trial = (struct seam_look_time){now.events + learner->period_events, now.steps + steps};
 }
 
 /* With both locks. The arena is ready. */
@@ -188,7 +185,8 @@ static enum seam_rc open_new(struct seam_learner *learner)
 	learner->runtime->preparing = NULL;
 	seam__given_forget(learner->runtime); /* its program has not come */
 	learner->state = SEAM_LEARN_WAIT;
-	learner->trial_from = now(learner);
+	learner->active->on_trial = true;
+	set_trial(learner, seam__learner_time(learner), 2); /* a whole iteration lies between two marks */
 	return seam__learner_open(learner, learner->active, &learner->loaded, learner->open_below_bytes);
 }
 
@@ -234,29 +232,21 @@ static bool prepare(struct seam_learner *learner)
 	return true;
 }
 
-/* Whether the plan that waits is to be tried: once a period; where its iterations are marked, when each ends, for of
- * several kinds only one may be the plan's. What it was made of does not count. */
-static bool is_trial_due(const struct seam_learner *learner, struct seam_look_time time)
-{
-	const bool marked = learner->rhythm.kinds[learner->kind].marked;
-	return marked ? time.steps > learner->trial_from.steps + 1
-		      : time.events - learner->trial_from.events >= learner->period_events;
-}
-
-/* The plan is tried on the newest period. What lacks metadata is tried again. */
+/* The plan that waits is tried on the newest period, if that is due: once a period; where iterations are marked, when
+ * each ends, for only one of several kinds is the plan's. It is tried again where metadata is lacking. */
 static void try_plan(struct seam_learner *learner)
 {
-	const struct seam_look_time time = now(learner);
+	const bool marked = learner->rhythm.kinds[learner->kind].marked;
+	const struct seam_look_time now = seam__learner_time(learner);
 	struct seam_trial trial = {0};
 	struct seam_trace *recording = NULL;
-	if (!is_trial_due(learner, time))
+	if (marked ? now.steps < learner->trial.steps : now.events < learner->trial.events)
 		return;
-	learner->trial_from = (struct seam_look_time){time.events, time.steps - 1};
+	set_trial(learner, now, 1);
 	enum seam_rc rc = seam__recorder_trace(
 		learner->recorder, TRIAL_PERIODS * learner->period_events, "recorded by seam", &recording);
 	if (rc == SEAM_OK)
-		rc = seam__trial_run(learner->meta, learner->plan, learner->rhythm.kinds[learner->kind].marked,
-			recording, learner->period_events, &trial);
+		rc = seam__trial_run(learner->meta, learner->plan, marked, recording, learner->period_events, &trial);
 	seam_trace_free(recording);
 	if (rc != SEAM_OK || !seam__trial_is_good(&trial))
 		return;

@@ -88,13 +88,13 @@ struct seam_learner {
 				across its end */
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
-	struct seam_look_time trial_from;        /* WAIT: when the plan was opened, or tried last */
-	bool serves;                             /* when it looked last a plan was open */
-	bool strange;               /* then: most of what it does not serve it does not know, and that is much */
-	bool replaces;              /* the open arena has no room for more: the new plan gets an arena of its own */
-	uint64_t given_arena_bytes; /* of the plan that was given last */
-	bool extends;               /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
-	bool fits;                  /* BEGIN: the loaded plan needs no more than the open arena has */
+	struct seam_look_time trial; /* WAIT: the next one is due (events: without marks; steps: with them) */
+	bool serves;                 /* when it looked last a plan was open */
+	bool strange;                /* then: most of what it does not serve it does not know, and that is much */
+	bool replaces;               /* the open arena has no room for more: the new plan gets an arena of its own */
+	uint64_t given_arena_bytes;  /* of the plan that was given last */
+	bool extends; /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
+	bool fits;    /* BEGIN: the loaded plan needs no more than the open arena has */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served
 						   by a loaded plan */
 	uint32_t refused_count;

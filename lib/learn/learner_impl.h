@@ -17,6 +17,14 @@ static inline void seam__learner_go(struct seam_learner *learner)
 	seam__mutex_unlock(&learner->engine->change);
 }
 
+/* Events and marked steps that were recorded so far. */
+static inline struct seam_look_time seam__learner_time(const struct seam_learner *learner)
+{
+	struct seam_recorder_counts counts;
+	seam__recorder_get_counts(learner->recorder, &counts);
+	return (struct seam_look_time){counts.events, counts.steps};
+}
+
 /* If there is enough that is new in the recording: looks for kinds of iteration, and chooses the one to plan
  * (SEAM_LEARN_PLAN). False: there is not. */
 bool seam__learner_look(struct seam_learner *learner);

@@ -157,9 +157,7 @@ static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 
 bool seam__learner_look(struct seam_learner *learner)
 {
-	struct seam_recorder_counts counts;
-	seam__recorder_get_counts(learner->recorder, &counts);
-	const struct seam_look_time now = {counts.events, counts.steps};
+	const struct seam_look_time now = seam__learner_time(learner);
 	note_drops(learner, now);
 	if (!seam__looks_are_due(&learner->looks, now))
 		return false;

@@ -79,11 +79,9 @@ static bool start(struct seam_learner *learner)
 /* Whether the recording is long enough for a first look. */
 static bool has_something_to_learn(const struct seam_learner *learner)
 {
-	struct seam_recorder_counts counts;
 	struct seam_look_schedule first;
-	seam__recorder_get_counts(learner->recorder, &counts);
 	seam__looks_init(&first);
-	return seam__looks_are_due(&first, (struct seam_look_time){counts.events, counts.steps});
+	return seam__looks_are_due(&first, seam__learner_time(learner));
 }
 
 void seam__learner_wake(struct seam_learner *learner)

@@ -11,7 +11,7 @@ struct trying {
 	struct seam_idmap blocks;
 };
 
-/* Whether a plan can be asked for it. */
+/* A plan can be asked for it. */
 static bool is_plain(const struct seam_trace_event *event)
 {
 	return (event->flags & (SEAM_TRACE_RESIDENT | SEAM_TRACE_CAPTURE)) == 0 && event->pool == 0 && event->size != 0;

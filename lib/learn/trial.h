@@ -3,9 +3,9 @@
  * A plan is of iterations that looked alike. Its lifetimes may still not be those of the next iteration: frees of other
  * threads come at other times, sizes depend on data, an iteration is of another kind. Blocks that live longer than
  * planned lie in the way of slots, what is missed is served elsewhere and lies in the way of others, and the pool
- * grows. So a plan may start only after a trial: what was recorded since it was made is asked of a matcher of its own,
- * which has no memory. If that serves all but one request in SEAM_TRIAL_SHARE the plan is good; else it is tried on
- * later ones.
+ * grows. So a plan may start only after a trial: requests that were recorded since it was made are asked of a matcher
+ * of its own, which has no memory. If that serves all but one request in SEAM_MISSED_SHARE the plan is good; else it is
+ * tried on later ones.
  *
  * Not here: when a plan is tried (learner.c), where in a pool's memory it starts (lib/runtime/suspend.c).
  * Pure. No locks.
@@ -19,9 +19,9 @@
 #include <seam/plan.h>
 #include <seam/trace.h>
 
-struct seam_meta;
+#include "misses.h"
 
-#define SEAM_TRIAL_SHARE 20u /* a plan that misses more than that goes again (lib/runtime/suspend.c) */
+struct seam_meta;
 
 /* Requests that a plan can serve, of the part of the recording that counts. */
 struct seam_trial {
@@ -29,16 +29,16 @@ struct seam_trial {
 	uint64_t served; /* with a place that was free */
 };
 
-/* Asks for all that is recorded; what counts is the last `events` of it. What comes before tells the matcher where the
- * program is. begins_at_mark: the plan's period begins at a mark of a step. Errors: SEAM_OOM_META, those of
+/* Asks for all requests of the recording; those of its last `events` events count. The matcher learns from those before
+ * where the program is. begins_at_mark: the plan's period begins at a mark of a step. Errors: SEAM_OOM_META, those of
  * seam__loaded_create(). O(events log slots), less what unexpected requests take. */
 SEAM_MUST_USE enum seam_rc seam__trial_run(struct seam_meta *meta, const struct seam_plan *plan, bool begins_at_mark,
 	const struct seam_trace *recording, uint64_t events, struct seam_trial *ret_trial);
 
-/* Whether the plan may start. Nothing that was asked is no trial. */
+/* True: the plan may start. A trial without a request is none. */
 static inline bool seam__trial_is_good(const struct seam_trial *trial)
 {
-	return trial->asked != 0 && SEAM_TRIAL_SHARE * (trial->asked - trial->served) <= trial->asked;
+	return trial->asked != 0 && SEAM_MISSED_SHARE * (trial->asked - trial->served) <= trial->asked;
 }
 
 #endif

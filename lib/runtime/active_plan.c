@@ -167,6 +167,7 @@ enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active
 static void note_start(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	active->started = true;
+	active->on_trial = false;
 	number_chunks(active, 0);
 	seam__active_judge_anew(runtime, active);
 	runtime->started_requests = runtime->counts.requests;

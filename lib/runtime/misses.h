@@ -10,4 +10,7 @@ enum seam_miss {
 	SEAM_MISS_NONE = SEAM_MISS_COUNT, /* a hit */
 };
 
+/* A plan that misses more requests than one in so many is no good: the rest does not make up for what they cost. */
+#define SEAM_MISSED_SHARE 20u
+
 #endif

@@ -9,8 +9,8 @@
  * and the matcher, told of the last period, expected three in four of its end (recent.h). A plan that starts elsewhere
  * than the program is costs memory: the blocks that it has served live on among its gaps.
  *
- * Departed: more requests than one in MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a part
- * of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
+ * Departed: more requests than one in SEAM_MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a
+ * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
  * Not here: where in a plan the program is (matcher.h).
@@ -24,7 +24,6 @@
 #include "log.h"
 #include "planned_impl.h"
 
-#define MISSED_SHARE 20u    /* more requests than one in so many: the rest does not make up for what they cost */
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
@@ -55,9 +54,9 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
 	const uint64_t requests = runtime->counts.requests - active->departed_at;
 	active->departed_at = runtime->counts.requests;
 	active->departed -= (uint32_t)seam__bits_min(requests, active->departed);
-	active->departed += MISSED_SHARE;
+	active->departed += SEAM_MISSED_SHARE;
 	const uint64_t most = seam__bits_max(DEPARTED_MISSES, active->long_positions / DEPARTED_PART);
-	if (active->departed > MISSED_SHARE * most)
+	if (active->departed > SEAM_MISSED_SHARE * most)
 		seam__active_suspend(runtime, active);
 }
 
@@ -66,14 +65,14 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	const uint64_t asked = seam__planned_asked(&runtime->counts) - active->judged_asked;
 	if (asked < seam__bits_max(active->long_positions, LEAST_ASKED))
 		return false;
-	const bool is_poor = MISSED_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
+	const bool is_poor = SEAM_MISSED_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
 	const uint32_t poor = is_poor ? active->poor + 1 : 0;
 	seam__active_judge_anew(runtime, active);
 	active->poor = poor;
 	if (poor < POOR_PERIODS)
 		return false;
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: it misses more than one request in %u",
-		active->arena.bytes, MISSED_SHARE);
+		active->arena.bytes, SEAM_MISSED_SHARE);
 	seam__planned_drop(runtime);
 	return true;
 }

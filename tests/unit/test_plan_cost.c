@@ -1,4 +1,4 @@
-/* test_plan_cost.c: what a pool needs without a plan. */
+/* test_plan_cost.c: bytes that a pool needs without a plan. */
 #include <criterion/criterion.h>
 
 #include "plan_cost.h"

@@ -1,5 +1,5 @@
-/* test_trial.c: whether a plan serves a recording that it was not made of. The plan is of the recording's own period,
- * which repeats; what is tried on it is that recording again, or one with something changed. */
+/* test_trial.c: plans tried on recordings. A plan is of one period; the recording is that period three times, with
+ * changes in one of them. */
 #include <string.h>
 
 #include "meta_fixture.h"
@@ -16,7 +16,7 @@ TestSuite(trial, .init = set_up, .fini = tear_down);
 static struct seam_trace_event events[MOST_EVENTS];
 static uint64_t count;
 
-/* What is changed of the last period, in so many of a thousand requests. */
+/* Changes in the last period: sizes and lifetimes of so many requests of a thousand. */
 struct change {
 	uint32_t sizes;  /* another size */
 	uint32_t lives;  /* freed a period later */
@@ -124,7 +124,7 @@ Test(trial, plan_of_shorter_lifetimes_is_refused)
 	cr_expect_geq(refused, 30);
 }
 
-/* Where an iteration was broken off the mark says that the next one begins; the plan does without it. */
+/* Behind an iteration that was broken off the mark says that the next one begins. */
 Test(trial, mark_says_where_the_period_begins)
 {
 	uint64_t served = 0;
