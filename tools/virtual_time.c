@@ -3,6 +3,9 @@
 
 #include <stddef.h>
 
+#include "bits.h"
+#include "worker_share.h"
+
 void virtual_time_go(struct virtual_time *clocks, uint64_t gap_ns)
 {
 	clocks->host_ns += gap_ns != 0 ? gap_ns : clocks->own_ns;
@@ -11,10 +14,10 @@ void virtual_time_go(struct virtual_time *clocks, uint64_t gap_ns)
 bool virtual_time_turn(struct virtual_time *clocks, uint64_t *gap_ns)
 {
 	*gap_ns = *gap_ns != 0 ? *gap_ns : clocks->own_ns;
-	if (virtual_time_is_free(clocks) || clocks->worker_end_ns >= clocks->host_ns + *gap_ns)
+	if (virtual_time_is_free(clocks) || clocks->worker_free_ns >= clocks->host_ns + *gap_ns)
 		return false;
-	*gap_ns -= clocks->worker_end_ns - clocks->host_ns;
-	clocks->host_ns = clocks->worker_end_ns;
+	*gap_ns -= clocks->worker_free_ns - clocks->host_ns;
+	clocks->host_ns = clocks->worker_free_ns;
 	return true;
 }
 
@@ -36,8 +39,8 @@ void virtual_time_launch(struct virtual_time *clocks, uint64_t bytes)
 
 bool virtual_time_wait(struct virtual_time *clocks)
 {
-	if (clocks->host_ns < clocks->worker_end_ns && clocks->worker_end_ns < clocks->device_ns) {
-		clocks->host_ns = clocks->worker_end_ns;
+	if (clocks->host_ns < clocks->worker_free_ns && clocks->worker_free_ns < clocks->device_ns) {
+		clocks->host_ns = clocks->worker_free_ns;
 		return false;
 	}
 	return clocks->host_ns >= clocks->device_ns || !virtual_time_is_free(clocks);
@@ -51,7 +54,7 @@ void virtual_time_sync(struct virtual_time *clocks)
 
 bool virtual_time_is_free(const struct virtual_time *clocks)
 {
-	return clocks->host_ns >= clocks->worker_end_ns;
+	return clocks->host_ns >= clocks->worker_free_ns;
 }
 
 void virtual_time_step(struct virtual_time *clocks, uint64_t compute_ns, uint64_t driver_ns)
@@ -61,11 +64,13 @@ void virtual_time_step(struct virtual_time *clocks, uint64_t compute_ns, uint64_
 	clocks->steps++;
 	clocks->compute_ns += compute_ns;
 	clocks->driver_ns += driver_ns;
+	clocks->worker_free_ns = seam__bits_max(clocks->worker_end_ns, SEAM_WORKER_SHARE * clocks->compute_ns);
 }
 
 const char *virtual_time_check(const struct virtual_time *clocks)
 {
-	if (clocks->worker_end_ns < clocks->worker_driver_ns || clocks->waited_ns > clocks->driver_ns)
+	if (clocks->worker_end_ns < clocks->worker_driver_ns || clocks->worker_free_ns < clocks->worker_end_ns ||
+		clocks->waited_ns > clocks->driver_ns)
 		return "VT1 the clocks do not go back";
 	return NULL;
 }

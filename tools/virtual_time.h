@@ -4,7 +4,9 @@
  * real, else a fixed one), then the time of the driver calls that the operation makes. The *worker* does background
  * work in steps. A step starts when the worker is free; it takes its computing time first, then the time of its driver
  * calls; what it brings about is visible at once, but the next step starts only when the host's clock has passed its
- * end. So nothing is built on a step that is not over.
+ * end. So nothing is built on a step that is not over. Nor does it start before the worker has its share of processor
+ * time left (lib/learn/worker_share.h); all of the host's time counts as such, for a program that waits for its device
+ * spins.
  *
  * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as
  * much: VIRTUAL_KERNEL_NS and a nanosecond for VIRTUAL_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait
@@ -16,7 +18,8 @@
  * *hidden*.
  *
  * Not here: who does the work, and how long it takes. Pure arithmetic.
- * Invariant VT1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0.
+ * Invariant VT1: the clocks do not go back; hidden_ns = driver_ns - waited_ns is never below 0; no step begins
+ * before the last one is over.
  * One thread at a time.
  */
 #ifndef TOOLS_VIRTUAL_TIME_H
@@ -34,6 +37,7 @@ struct virtual_time {
 	uint64_t own_ns;           /* that the program takes before an operation, where the trace does not say */
 	uint64_t worker_driver_ns; /* when the newest step reached the driver, */
 	uint64_t worker_end_ns;    /* and when it is over */
+	uint64_t worker_free_ns;   /* when it may begin the next one */
 	uint64_t steps;
 	uint64_t compute_ns;     /* of all steps */
 	uint64_t driver_ns;      /* likewise */

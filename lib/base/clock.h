@@ -30,6 +30,14 @@ static inline uint64_t seam__clock_thread_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* Of all threads of the process together, those that are gone included. Costs a system call. */
+static inline uint64_t seam__clock_process_ns(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
 /* A counter of unknown rate that does not go back on one processor. Where the processor has none: nanoseconds. */
 static inline uint64_t seam__clock_ticks(void)
 {

@@ -8,6 +8,7 @@
 #include "meta.h"
 #include "planned_impl.h"
 #include "record.h"
+#include "worker_share.h"
 
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open an active plan */
 
@@ -21,6 +22,17 @@ static void work_until_idle(struct seam_learner *learner)
 	bool did = true;
 	while (did && !must_stop(learner))
 		seam__pool_work(learner, &did);
+}
+
+/* The same, as long as the thread's share lasts. What is left then is done when it is woken next. */
+static void work_within_share(struct seam_learner *learner)
+{
+	bool did = true;
+	while (did && !must_stop(learner) && seam__workers_may_go_on(seam__clock_process_ns())) {
+		const uint64_t start_ns = seam__clock_thread_ns();
+		seam__pool_work(learner, &did);
+		seam__workers_add(seam__clock_thread_ns() - start_ns);
+	}
 }
 
 /* Sleeps until there may be something to do. False: it is to end. */
@@ -45,7 +57,7 @@ static void *run(void *argument)
 {
 	struct seam_learner *learner = argument;
 	do {
-		work_until_idle(learner);
+		work_within_share(learner);
 	} while (sleep_until_told(learner));
 	return NULL;
 }

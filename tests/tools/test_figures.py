@@ -28,6 +28,7 @@ COLUMNS = ["trace", "plan", "disturbed", "reserved_bytes", "calls", "hits", "dyn
            "drops", "adopted_after", *CAUSES]
 ITERATIONS = 6  # of a recording of one iteration
 PROGRAM_ITERATIONS = 8  # of a drawn program
+PACE = ["--host-ns", 100000]  # before each operation: else the worker's share of processor time delays the plan
 NODE_LIMIT = 5000  # of the solvers: they stop where they would by time elsewhere
 
 
@@ -42,10 +43,10 @@ def make_trace(trace, programs, traces, folder):
     """The trace's file and how to replay it. A number is the seed of a drawn program, with all that comes before its
     first iteration."""
     if not trace.isdigit():
-        return traces / f"{trace}.seamtrace.zst", ["--iterations", ITERATIONS]
+        return traces / f"{trace}.seamtrace.zst", ["--iterations", ITERATIONS, *PACE]
     path = folder / f"{trace}.seamtrace"
     says = run(programs, "--iterations", PROGRAM_ITERATIONS, trace, path)
-    return path, ["--iterations", "steps", "--host-ns", 100000] + (["--no-marks"] if " marks=no" in says else [])
+    return path, ["--iterations", "steps", *PACE] + (["--no-marks"] if " marks=no" in says else [])
 
 
 def measure(row, seam, programs, traces):

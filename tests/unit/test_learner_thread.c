@@ -8,6 +8,7 @@
 
 #include "core_fixture.h"
 #include "planned_impl.h"
+#include "worker_share.h"
 
 #define LEAST_STEPS 3u
 #define TRIES 10000u /* looks at what another thread does, a millisecond apart */
@@ -113,6 +114,27 @@ Test(learner_thread, it_looks_again_by_itself_while_it_waits_for_a_plan_to_start
 		pause_shortly();
 	cr_expect_eq(pool->learner->state, SEAM_LEARN_IDLE);
 	set_state(SEAM_LEARN_IDLE, false);
+	close_pool();
+}
+
+/* A third of the time is more than a quarter of the rest. */
+Test(learner_thread, it_waits_where_its_share_of_processor_time_is_used)
+{
+	start();
+	const uint64_t begun_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID);
+	seam__workers_add(begun_ns / 3);
+	const uint64_t looked = pool->learner->looked.steps;
+	for (unsigned i = 0; i < LEAST_STEPS; i++)
+		cr_assert_ok(seam_step(pool));
+	wait_until_it_sleeps();
+	cr_expect_eq(pool->learner->looked.steps, looked);
+	while (used_ns(CLOCK_PROCESS_CPUTIME_ID) < 2 * begun_ns)
+		;
+	for (unsigned i = 0; i < TRIES && pool->learner->looked.steps == looked; i++) {
+		cr_assert_ok(seam_step(pool));
+		wait_until_it_sleeps();
+	}
+	cr_expect_neq(pool->learner->looked.steps, looked, "the program has earned a look since");
 	close_pool();
 }
 

@@ -17,11 +17,11 @@ Test(clocks, the_program_takes_its_time_and_the_drivers)
 	cr_assert_null(virtual_time_check(&clocks));
 }
 
-/* One step: computes from 100 to 150, is at the driver until 180. */
+/* One step: computes from 200 to 250, is at the driver until 280. */
 static void begin(struct virtual_time *clocks)
 {
 	virtual_time_init(clocks, 1);
-	virtual_time_go(clocks, 100);
+	virtual_time_go(clocks, 200);
 	cr_assert(virtual_time_is_free(clocks));
 	virtual_time_step(clocks, 50, 30);
 	cr_assert_not(virtual_time_is_free(clocks));
@@ -33,13 +33,13 @@ Test(clocks, a_step_that_ends_while_the_program_takes_its_time_makes_way_for_the
 	uint64_t gap_ns = 200;
 	begin(&clocks);
 	cr_assert(virtual_time_turn(&clocks, &gap_ns));
-	cr_assert_eq(clocks.host_ns, 180);
+	cr_assert_eq(clocks.host_ns, 280);
 	cr_assert_eq(gap_ns, 120);
 	virtual_time_step(&clocks, 0, 120);
 	cr_assert_not(virtual_time_turn(&clocks, &gap_ns), "it ends with the gap");
-	cr_assert_eq(clocks.host_ns, 180);
+	cr_assert_eq(clocks.host_ns, 280);
 	virtual_time_go(&clocks, gap_ns);
-	cr_assert_eq(clocks.host_ns, 300);
+	cr_assert_eq(clocks.host_ns, 400);
 	cr_assert(virtual_time_is_free(&clocks));
 	cr_assert_not(virtual_time_turn(&clocks, &gap_ns), "there is no step");
 }
@@ -49,10 +49,10 @@ Test(clocks, the_time_that_is_not_known_is_split_as_well)
 	struct virtual_time clocks;
 	uint64_t gap_ns = 0;
 	virtual_time_init(&clocks, 10);
-	virtual_time_step(&clocks, 4, 0);
+	virtual_time_step(&clocks, 2, 1);
 	cr_assert(virtual_time_turn(&clocks, &gap_ns));
-	cr_assert_eq(gap_ns, 6);
-	cr_assert_eq(clocks.host_ns, 4);
+	cr_assert_eq(gap_ns, 2);
+	cr_assert_eq(clocks.host_ns, 8, "four times what the worker computed");
 }
 
 Test(clocks, who_does_not_change_mappings_does_not_wait)
@@ -61,7 +61,7 @@ Test(clocks, who_does_not_change_mappings_does_not_wait)
 	begin(&clocks);
 	virtual_time_go(&clocks, 60);
 	virtual_time_do(&clocks, 0, false);
-	cr_assert_eq(clocks.host_ns, 160);
+	cr_assert_eq(clocks.host_ns, 260);
 	cr_assert_eq(clocks.waited_ns, 0);
 }
 
@@ -71,7 +71,7 @@ Test(clocks, the_worker_computes_beside_the_program)
 	begin(&clocks);
 	virtual_time_go(&clocks, 49);
 	virtual_time_do(&clocks, 0, true);
-	cr_assert_eq(clocks.host_ns, 149, "the worker is not at the driver yet");
+	cr_assert_eq(clocks.host_ns, 249, "the worker is not at the driver yet");
 	cr_assert_eq(clocks.waited_ns, 0);
 }
 
@@ -81,12 +81,30 @@ Test(clocks, who_changes_mappings_waits_for_the_worker)
 	begin(&clocks);
 	virtual_time_go(&clocks, 60);
 	virtual_time_do(&clocks, 4, true);
-	cr_assert_eq(clocks.host_ns, 184, "until 180, then its own call");
+	cr_assert_eq(clocks.host_ns, 284, "until 280, then its own call");
 	cr_assert_eq(clocks.waited_ns, 20);
 	cr_assert(virtual_time_is_free(&clocks));
 	virtual_time_do(&clocks, 0, true);
 	cr_assert_eq(clocks.waited_ns, 20, "the step is over");
 	cr_assert_null(virtual_time_check(&clocks));
+}
+
+Test(clocks, the_worker_begins_no_step_without_its_share)
+{
+	struct virtual_time clocks;
+	uint64_t gap_ns = 150;
+	begin(&clocks);
+	virtual_time_go(&clocks, 80);
+	cr_assert(virtual_time_is_free(&clocks), "at 280, with 50 computed");
+	virtual_time_step(&clocks, 50, 0);
+	virtual_time_go(&clocks, 50);
+	cr_assert_not(virtual_time_is_free(&clocks), "at 330, with 100");
+	virtual_time_do(&clocks, 0, true);
+	cr_assert_eq(clocks.waited_ns, 0, "it has no lock");
+	cr_assert(virtual_time_turn(&clocks, &gap_ns));
+	cr_assert_eq(clocks.host_ns, 400);
+	clocks.worker_free_ns = clocks.worker_end_ns - 1;
+	cr_assert_str_eq(virtual_time_check(&clocks), "VT1 the clocks do not go back");
 }
 
 Test(clocks, sums_are_kept)
@@ -112,9 +130,9 @@ Test(clocks, the_device_is_waited_for_at_the_end)
 	virtual_time_launch(&clocks, 2000000);
 	cr_expect_eq(clocks.device_ns, 1000 + 2 * VIRTUAL_KERNEL_NS + 3000000 / VIRTUAL_BYTES_PER_NS);
 	cr_expect_eq(clocks.host_ns, 1000, "launching costs the host nothing");
-	virtual_time_step(&clocks, 2000, 0);
+	virtual_time_step(&clocks, 1000, 0);
 	cr_expect(!virtual_time_wait(&clocks), "the worker is done first");
-	cr_expect_eq(clocks.host_ns, 3000);
+	cr_expect_eq(clocks.host_ns, 4000, "four times what the worker computed");
 	cr_expect(virtual_time_is_free(&clocks));
 	virtual_time_step(&clocks, 100000, 0);
 	cr_expect(virtual_time_wait(&clocks), "the device is done first");
