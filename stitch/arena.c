@@ -97,7 +97,7 @@ static enum seam_rc make_addition(struct seam_engine *engine, const uint64_t *nu
 	const struct seam_ppool *ppool = &engine->common.classes[SEAM_CLASS_LARGE];
 	struct addition addition = {.fresh_bytes = seam__bits_align_up(fresh_bytes, memory->granularity_bytes)};
 	addition.unit_bytes = chunk_bytes != 0 ? seam__bits_align_up(chunk_bytes, memory->granularity_bytes)
-					       : seam__grow_many_bytes(engine, ppool, addition.fresh_bytes);
+					       : seam__grow_chunk_bytes(engine, ppool, addition.fresh_bytes, 0);
 	uint64_t capacity = count + seam__bits_div_up(addition.fresh_bytes, addition.unit_bytes);
 	if (capacity > UINT32_MAX)
 		return SEAM_OOM_DEVICE;

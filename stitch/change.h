@@ -70,13 +70,10 @@ SEAM_MUST_USE enum seam_rc seam__grow(
 SEAM_MUST_USE enum seam_rc seam__grow_units(
 	struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t unit_bytes);
 
-/* Bytes of the chunks that growth by `bytes` for a request would create first. */
+/* Bytes of each chunk, but for the last, that growth by `bytes` for a request creates. request_bytes 0: for no request
+ * in particular. */
 uint64_t seam__grow_chunk_bytes(
 	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes);
-
-/* Bytes of the chunks of `bytes` that are made at once for many requests: no larger than a 512th, for all of it may be
- * in use at a time, and what is lost in partly used chunks is then what the next request lacks. */
-uint64_t seam__grow_many_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes);
 
 /* Free bytes at the end of the class's last home view that `stream` may use: what growth at the end would extend to
  * `bytes` (at most these; 0 if the view has no room for the rest). Locked. */

@@ -42,7 +42,7 @@ enum seam_reuse { SEAM_REUSE_PASSED, SEAM_REUSE_WAIT, SEAM_REUSE_OWN };
 enum seam_stitching { SEAM_STITCH_GROWTH, SEAM_STITCH_EAGER, SEAM_STITCH_OOM };
 
 struct seam_policy {
-	uint64_t chunk_bytes; /* 0: grows with the pool, 2 to 32 MiB */
+	uint64_t chunk_bytes; /* 0: grows with the pool, from 2 MiB on */
 	uint64_t small_bytes;
 	uint64_t fragmentation_limit_bytes;
 	enum seam_reuse reuse;

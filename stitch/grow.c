@@ -13,55 +13,29 @@
 #include "meta.h"
 
 #define SMALLEST_CHUNK_BYTES (UINT64_C(2) << 20)
-#define LARGEST_GROWN_CHUNK_BYTES (UINT64_C(32) << 20)
-#define ROOM_CHUNKS UINT64_C(256)
-#define MANY_CHUNKS UINT64_C(512)
+#define POOL_CHUNKS UINT64_C(16384)  /* in a pool, at least, that are larger than the smallest */
+#define REQUEST_CHUNKS UINT64_C(256) /* in one growth, likewise */
 
 static uint64_t pow2_at_most(uint64_t value)
 {
 	return value == 0 ? 0 : UINT64_C(1) << seam__bits_log2(value);
 }
 
-/* A chunk is the atom of stitching: small ones waste less of what blocks share with their neighbours, large ones need
- * fewer mappings. Where the caller has no wish, chunks grow with the pool and with the request: about 1,024 in all, or
- * 16 of one request, but 2 to 32 MiB each. On the traces we have (bench/results), that costs up to 1.5 points of
- * efficiency and needs a third to a tenth of the mappings of 2 MiB chunks. As the device fills up they get smaller
- * again: a chunk is at most a 256th of what is left, because there what is lost in large ones is what the next request
- * lacks. */
-static uint64_t chunk_bytes(
-	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t request_bytes, uint64_t most_bytes)
+/* A chunk is the atom of stitching: a block that ends in one keeps all of it from being stitched. Large ones need fewer
+ * mappings. Where the caller has no wish, chunks grow with the pool and with the request, from 2 MiB on (README.md has
+ * the figures). */
+uint64_t seam__grow_chunk_bytes(
+	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
 {
 	const struct seam_memory *memory = &engine->memory;
-	uint64_t least = seam__bits_align_up(SMALLEST_CHUNK_BYTES, memory->granularity_bytes);
+	const uint64_t least = seam__bits_align_up(SMALLEST_CHUNK_BYTES, memory->granularity_bytes);
 	if (ppool->class == SEAM_CLASS_SMALL)
 		return least;
 	if (engine->policy.chunk_bytes != 0)
 		return seam__bits_align_up(engine->policy.chunk_bytes, memory->granularity_bytes);
-	uint64_t by_pool = pow2_at_most((memory->reserved_bytes + memory->unlisted_bytes) / 1024);
-	uint64_t by_request = pow2_at_most(request_bytes / 16);
-	uint64_t wanted = seam__bits_max(by_pool, by_request);
-	return seam__bits_max(least, seam__bits_min(wanted, most_bytes));
-}
-
-/* What is left of the device (or of the pool's capacity) behind a growth of `bytes` decides how large its chunks may
- * be. */
-static uint64_t most_chunk_bytes(const struct seam_engine *engine, uint64_t bytes)
-{
-	uint64_t room = seam__memory_room(&engine->memory);
-	uint64_t by_room = room > bytes ? pow2_at_most((room - bytes) / ROOM_CHUNKS) : 0;
-	return seam__bits_min(by_room, LARGEST_GROWN_CHUNK_BYTES);
-}
-
-uint64_t seam__grow_chunk_bytes(
-	const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
-{
-	return chunk_bytes(engine, ppool, request_bytes, most_chunk_bytes(engine, bytes));
-}
-
-uint64_t seam__grow_many_bytes(const struct seam_engine *engine, const struct seam_ppool *ppool, uint64_t bytes)
-{
-	const uint64_t most_bytes = seam__bits_min(most_chunk_bytes(engine, bytes), pow2_at_most(bytes / MANY_CHUNKS));
-	return chunk_bytes(engine, ppool, bytes, most_bytes);
+	const uint64_t by_pool = pow2_at_most((memory->reserved_bytes + bytes) / POOL_CHUNKS);
+	const uint64_t by_request = pow2_at_most(request_bytes / REQUEST_CHUNKS);
+	return seam__bits_max(least, seam__bits_max(by_pool, by_request));
 }
 
 uint64_t seam__grow_tail(struct seam_ppool *ppool, const struct seam_stream *stream, uint64_t bytes)
@@ -89,8 +63,7 @@ struct growth {
 	struct seam_chunk **chunks;
 	struct seam_mapping **mappings;
 	uint32_t count;
-	uint64_t most_chunk_bytes; /* unless the caller has a wish */
-	uint64_t unit_bytes;       /* of each chunk; 0: by the pool and the request */
+	uint64_t unit_bytes; /* of each chunk but the last */
 };
 
 static void drop_chunks(struct seam_memory *memory, struct growth *growth)
@@ -102,15 +75,11 @@ static void drop_chunks(struct seam_memory *memory, struct growth *growth)
 	growth->count = 0;
 }
 
-/* Creates chunks of the class's size and one for the rest. */
-static enum seam_rc create_chunks(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
-	uint64_t request_bytes, struct growth *growth)
+/* Creates chunks and one for the rest. */
+static enum seam_rc create_chunks(struct seam_engine *engine, uint64_t bytes, struct growth *growth)
 {
 	while (bytes > 0) {
-		uint64_t unit = growth->unit_bytes;
-		if (unit == 0)
-			unit = chunk_bytes(engine, ppool, request_bytes, growth->most_chunk_bytes);
-		uint64_t size = seam__bits_min(bytes, unit);
+		uint64_t size = seam__bits_min(bytes, growth->unit_bytes);
 		enum seam_rc rc = seam__chunk_create(&engine->memory, size, &growth->chunks[growth->count]);
 		if (rc != SEAM_OK) {
 			drop_chunks(&engine->memory, growth);
@@ -157,10 +126,9 @@ static void drop_view(struct seam_engine *engine, struct growth *growth)
 }
 
 /* The calls of a growth at the end. Without `lock`. */
-static enum seam_rc call(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes,
-	struct growth *growth)
+static enum seam_rc call(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, struct growth *growth)
 {
-	enum seam_rc rc = create_chunks(engine, ppool, bytes, request_bytes, growth);
+	enum seam_rc rc = create_chunks(engine, bytes, growth);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = find_room(engine, ppool, bytes, growth);
@@ -193,17 +161,10 @@ static void commit(struct seam_engine *engine, struct seam_ppool *ppool, const s
 		engine->memory.reserved_bytes);
 }
 
-static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes,
-	uint64_t request_bytes, uint64_t unit_bytes)
+enum seam_rc seam__grow_units(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t unit_bytes)
 {
-	struct growth growth = {.most_chunk_bytes = most_chunk_bytes(engine, bytes), .unit_bytes = unit_bytes};
-	if (ppool->class == SEAM_CLASS_CONTIGUOUS)
-		growth.unit_bytes = bytes;
-	/* Chunks only get larger while the pool grows: what limits them stays as it is. */
-	uint64_t least = growth.unit_bytes;
-	if (least == 0)
-		least = chunk_bytes(engine, ppool, request_bytes, growth.most_chunk_bytes);
-	uint32_t most = (uint32_t)seam__bits_div_up(bytes, least);
+	struct growth growth = {.unit_bytes = unit_bytes};
+	const uint32_t most = (uint32_t)seam__bits_div_up(bytes, unit_bytes);
 	enum seam_rc rc = seam__slab_reserve(&engine->block_slab, 1);
 	if (rc != SEAM_OK)
 		return rc;
@@ -212,7 +173,7 @@ static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *p
 	rc = SEAM_OOM_META;
 	if (growth.chunks != NULL && growth.mappings != NULL) {
 		seam__mutex_unlock(&engine->lock);
-		rc = call(engine, ppool, bytes, request_bytes, &growth);
+		rc = call(engine, ppool, bytes, &growth);
 		seam__mutex_lock(&engine->lock);
 	}
 	if (rc == SEAM_OK) {
@@ -225,6 +186,15 @@ static enum seam_rc grow_at_end(struct seam_engine *engine, struct seam_ppool *p
 	seam__meta_free(engine->meta, growth.chunks, most * sizeof(struct seam_chunk *));
 	seam__meta_free(engine->meta, growth.mappings, most * sizeof(struct seam_mapping *));
 	return rc;
+}
+
+/* In chunks of the size for the request. */
+static enum seam_rc grow_at_end(
+	struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t request_bytes)
+{
+	const bool is_one = ppool->class == SEAM_CLASS_CONTIGUOUS;
+	return seam__grow_units(
+		engine, ppool, bytes, is_one ? bytes : seam__grow_chunk_bytes(engine, ppool, bytes, request_bytes));
 }
 
 /* Fills one hole with a chunk of its size. */
@@ -305,7 +275,7 @@ static enum seam_rc grow_alone(
 	struct seam_block *hole = find_holes(ppool, bytes, &hole_bytes);
 	if (hole != NULL && hole_bytes == bytes)
 		return fill_holes(engine, hole, hole_bytes);
-	enum seam_rc rc = grow_at_end(engine, ppool, bytes, request_bytes, 0);
+	enum seam_rc rc = grow_at_end(engine, ppool, bytes, request_bytes);
 	return rc == SEAM_OOM_VA && hole != NULL ? fill_holes(engine, hole, hole_bytes) : rc;
 }
 
@@ -325,10 +295,5 @@ enum seam_rc seam__grow(
 			return rc;
 		hole = next;
 	}
-	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes, 0);
-}
-
-enum seam_rc seam__grow_units(struct seam_engine *engine, struct seam_ppool *ppool, uint64_t bytes, uint64_t unit_bytes)
-{
-	return grow_at_end(engine, ppool, bytes, bytes, unit_bytes);
+	return bytes == 0 ? SEAM_OK : grow_at_end(engine, ppool, bytes, request_bytes);
 }

@@ -37,8 +37,8 @@
  * until it is told that there is more. It has the program's own priority: a thread of a lower one that holds a lock
  * gets no processor on a busy machine, and the program waits for it. Its policy is SCHED_BATCH: where it is woken it
  * does not take the processor from who wakes it. It takes no more than a share of the process's processor time
- * (worker_share.h). In a deterministic pool the program's own threads do the work where they would wake that one. With plan:inline the caller of seam__pool_work() does (replays with a
- * virtual clock, tests).
+ * (worker_share.h). In a deterministic pool the program's own threads do the work where they would wake that one. With
+ * plan:inline the caller of seam__pool_work() does (replays with a virtual clock, tests).
  *
  * Locks: `work` (SEAM_RANK_PLAN, before the engine's) is held by whoever works; it guards everything here but `wake`,
  * `running`, `stop` and the condition, which belong to `sleep` (SEAM_RANK_LEAF).

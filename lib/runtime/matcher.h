@@ -204,14 +204,16 @@ void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_
 /* Bytes of all blocked ranges, of each. */
 uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher);
 
-/* How many positions from the frontier the plan leaves [begin, end) idle: 0 if a block is live or held there, else at
- * least 1; UINT64_MAX if no slot ever lies there. The slot that the last request would have been (late, gap) does not
- * count: it is being served elsewhere. O(log slots + instances that overlap and are due as soon, or nearly). */
-uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
-
 /* How many positions from the frontier the last request will live, if it was missed where the plan expected one (late,
  * gap), or one of its group (dynamic); 0: nobody knows. For lending what is idle as long. */
 uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
+
+/* Calls visit() for ranges of at least `bytes` that nobody has until it returns true: those first that no slot needs as
+ * long as the last request will live (seam__matcher_reach(), else half a period), by address; then those idle for a
+ * quarter of that, and so on. visit() may block what it is given. O(instances + what is taken) for each of these times,
+ * less what is passed over as one. */
+void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
+	bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user);
 
 /* A place for the request that was just missed, where nothing lives now and nothing is due as long as it will live.
  * Where there is none, one that is idle for a quarter of that, and so on; in the end one that is due now. Of a request

@@ -1,4 +1,5 @@
-/* matcher_borrow.c: a place in what the plan leaves idle, for a request that it did not serve; see matcher.h.
+/* matcher_borrow.c: what the plan leaves idle: a place there for a request that it did not serve, and ranges that can
+ * be lent; see matcher.h.
  *
  * A place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces nothing,
  * and a disturbance does not breed others. The search goes up from the last place that was borrowed, or from a lower
@@ -6,7 +7,8 @@
  * borrowed together, and the rest of the arena whole. Such blocks are off-plan, like dynamic ones.
  *
  * The search goes up through the instances by address. A stretch of them in which nothing is due in the parts of the
- * circle that matter is passed over as one. Work is bounded: after SEARCH_STEPS entries and gaps there is no place.
+ * circle that matter is passed over as one. The work for a place is bounded: after SEARCH_STEPS entries and gaps there
+ * is none.
  */
 #include "matcher_state.h"
 
@@ -24,6 +26,7 @@ struct search {
 	uint64_t least;            /* positions that a place must be idle for */
 	uint64_t times;            /* in these parts of the circle are they */
 	uint64_t at;               /* what lies below is needed, or too narrow */
+	uint64_t end;              /* of the place that was found, as far as it is idle */
 	uint32_t steps;            /* that are left */
 };
 
@@ -50,6 +53,7 @@ static bool look_below(struct search *search, uint64_t to)
 		const struct seam_taken taken = seam__climb_next(&climb, at, to);
 		if (taken.begin >= at + search->bytes) {
 			search->at = at;
+			search->end = taken.begin;
 			return true;
 		}
 		at = seam__bits_align_up(taken.end, SEAM_PLANNED_BYTES);
@@ -91,25 +95,37 @@ static bool find(struct search *search, uint64_t least, uint64_t from)
 	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
 }
 
+/* For how long a place should be idle: as long as the last request will live, or for half a period. */
+static uint64_t first_least(const struct seam_matcher *matcher)
+{
+	const uint64_t reach = seam__matcher_reach(matcher);
+	return reach != 0 ? reach : matcher->now->positions / 2;
+}
+
+/* Where there is none: a shorter time. */
+static uint64_t next_least(uint64_t least)
+{
+	return least > 1 ? seam__bits_max(1, least / 4) : 0;
+}
+
 struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
 {
 	const struct seam_loaded_plan *loaded = matcher->now;
 	if (loaded == NULL)
 		return NULL;
-	const uint64_t reach = seam__matcher_reach(matcher);
 	struct search search = {
 		.matcher = matcher,
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 		.steps = SEARCH_STEPS,
 	};
-	uint64_t least = reach != 0 ? reach : loaded->positions / 2;
+	uint64_t least = first_least(matcher);
 	bool found = find(&search, least, matcher->borrow_from);
 	if (!found && matcher->borrow_from != 0)
 		found = find(&search, least, 0);
 	if (found)
 		matcher->borrow_from = search.at;
 	while (!found && least != 0 && search.steps != 0) {
-		least = least > 1 ? seam__bits_max(1, least / 4) : 0;
+		least = next_least(least);
 		found = find(&search, least, 0);
 	}
 	matcher->counts.steps += SEARCH_STEPS - search.steps;
@@ -122,6 +138,18 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 		search.at < missing->offset + missing->bytes;
 	return seam__off_plan_begin(
 		matcher, search.at, requested_bytes, loaded->frontier.at + (overlaps ? 0 : search.least));
+}
+
+void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
+	bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user)
+{
+	struct search search = {.matcher = matcher, .bytes = bytes, .steps = UINT32_MAX};
+	bool done = matcher->now == NULL;
+	for (uint64_t least = done ? 0 : first_least(matcher); !done; least = next_least(least)) {
+		for (uint64_t at = 0; !done && find(&search, least, at); at = search.end)
+			done = visit(user, search.at, search.end);
+		done |= least == 0;
+	}
 }
 
 struct seam_plan_block *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)

@@ -95,11 +95,8 @@ uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher)
 /* The live block of the current loaded plan, no overdue block, that overlaps a range. */
 struct search {
 	const struct seam_loaded_plan *loaded;
-	const struct seam_plan_block *missing; /* see seam_matcher */
 	struct seam_plan_block *found;
-	uint64_t times;   /* parts of the circle that matter still */
-	uint64_t soonest; /* positions until an instance is due */
-	bool lives;       /* one is there */
+	uint64_t times; /* the part of the circle that matters */
 };
 
 static bool find_live(void *user, uint32_t number)
@@ -126,35 +123,6 @@ struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint6
 		(void)seam__loaded_overlapping(matcher->now, offset, offset + 1, &search.times, find_live, &search);
 	}
 	return search.found;
-}
-
-/* When an instance is due next, counted from the frontier; true when it is live. One that was missed just now, and is
- * being served elsewhere, is not due before its next repetition: not at all, as far as this request goes. */
-static bool measure_due(void *user, uint32_t number)
-{
-	struct search *search = user;
-	const struct seam_loaded_plan *loaded = search->loaded;
-	if (loaded->instances[number].state != SEAM_PLANNED_FREE) {
-		search->lives = true;
-		return true;
-	}
-	const uint64_t due = seam__loaded_due_in(loaded, number);
-	if (due < search->soonest && search->missing != &loaded->instances[number]) {
-		search->soonest = due;
-		search->times = seam__frontier_times(loaded, due);
-	}
-	return false;
-}
-
-uint64_t seam__matcher_idle(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
-{
-	struct search search = {
-		.loaded = matcher->now, .missing = matcher->missing, .times = UINT64_MAX, .soonest = UINT64_MAX};
-	if (matcher->off_plan_count != 0 && seam__off_plan_overlaps(matcher, begin, end))
-		return 0;
-	if (matcher->now != NULL)
-		(void)seam__loaded_overlapping(matcher->now, begin, end, &search.times, measure_due, &search);
-	return search.lives ? 0 : seam__bits_max(1, search.soonest);
 }
 
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)

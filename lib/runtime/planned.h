@@ -6,7 +6,7 @@
  *
  * Bytes of an open arena that are not leased are blocked in the matcher, chunk by chunk: what residents occupy (no slot
  * lies there), what blocks from before the plan still occupy, and chunks that are lent. Idle chunks are lent to the
- * engine when it would grow otherwise, those first that the plan leaves idle longest, and collected when a slot needs
+ * engine when it would grow otherwise, those first that no slot needs for long, and collected when a slot needs
  * them and they are free again. Before that the driver is asked about blocks that are held for other streams: what
  * closed active plans held is the engine's then.
  *

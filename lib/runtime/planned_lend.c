@@ -36,7 +36,10 @@ static enum seam_rc block(struct seam_active_plan *active, uint32_t i)
 	const uint64_t begin = active->arena.chunks[i].offset, end = end_of(&active->arena, i);
 	struct blocking blocking = {.matcher = active->matcher};
 	seam__matcher_unblock(active->matcher, begin, end);
-	seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
+	if (active->arena.chunks[i].leased_bytes == 0)
+		block_gap(&blocking, begin, end);
+	else if (active->arena.chunks[i].leased_bytes != active->arena.chunks[i].bytes)
+		seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
 	return blocking.rc;
 }
 
@@ -115,65 +118,37 @@ static bool serves(const struct seam_active_plan *active, const struct seam_stre
 	return true;
 }
 
-/* For how many positions chunk i could be lent; 0: not. Only what becomes a whole free chunk can be stitched. */
-static uint64_t idle_for(const struct seam_active_plan *active, uint32_t i)
-{
-	const struct seam_arena_chunk *chunk = &active->arena.chunks[i];
-	if (chunk->lent || chunk->leased_bytes != chunk->bytes)
-		return 0;
-	return seam__matcher_idle(active->matcher, chunk->offset, end_of(&active->arena, i));
-}
-
-/* A chunk that could be lent. */
-struct idle_chunk {
-	uint64_t positions; /* that it is idle for */
-	bool is_enough;     /* as long as what is asked for lives, if that is known */
-	uint32_t number;
+/* Chunks that go to the engine. */
+struct lending {
+	struct seam_runtime *runtime;
+	struct seam_active_plan *active;
+	uint64_t wanted_bytes, bytes;
 };
 
-/* One that is needed again while it is lent makes its slot miss, which then takes another's place in turn: so the
- * shortest that is long enough, else the longest. */
-static int compare_idle(const void *left, const void *right)
+/* Only what becomes a whole free chunk can be stitched. */
+static bool lend_in(void *user, uint64_t begin, uint64_t end)
 {
-	const struct idle_chunk *a = left, *b = right;
-	if (a->is_enough != b->is_enough)
-		return a->is_enough ? -1 : 1;
-	if (a->positions != b->positions)
-		return (a->positions < b->positions) == a->is_enough ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
-
-/* Which chunks could be lent, the best first. `idle` has room for all. Returns how many. To lend one changes nothing
- * about the others. */
-static uint32_t list_idle(const struct seam_active_plan *active, struct idle_chunk *idle)
-{
-	const uint64_t reach = seam__matcher_reach(active->matcher);
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < active->arena.count; i++) {
-		const uint64_t positions = idle_for(active, i);
-		if (positions != 0)
-			idle[count++] = (struct idle_chunk){positions, reach != 0 && positions >= reach, i};
+	struct lending *lending = user;
+	struct seam_arena *arena = &lending->active->arena;
+	uint32_t i = seam__arena_chunk_at(arena, begin);
+	i += arena->chunks[i].offset < begin;
+	for (; i < arena->count && end_of(arena, i) <= end && lending->bytes < lending->wanted_bytes; i++) {
+		if (arena->chunks[i].lent || arena->chunks[i].leased_bytes != arena->chunks[i].bytes)
+			continue;
+		const uint64_t bytes = lend(lending->runtime, lending->active, i);
+		if (bytes == 0 || !lending->runtime->open)
+			return true;
+		lending->bytes += bytes;
+		lending->runtime->counts.lends++;
 	}
-	qsort(idle, count, sizeof *idle, compare_idle);
-	return count;
+	return lending->bytes >= lending->wanted_bytes;
 }
 
-/* Without metadata nothing is lent. */
 static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t wanted_bytes)
 {
-	const size_t list_bytes = active->arena.count * sizeof(struct idle_chunk);
-	struct idle_chunk *idle = seam__meta_array(runtime->meta, active->arena.count, sizeof *idle);
-	uint32_t count = idle == NULL ? 0 : list_idle(active, idle);
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < count && runtime->open && bytes < wanted_bytes; i++) {
-		uint64_t lent_bytes = lend(runtime, active, idle[i].number);
-		if (lent_bytes == 0)
-			break;
-		bytes += lent_bytes;
-		runtime->counts.lends++;
-	}
-	seam__meta_free(runtime->meta, idle, list_bytes);
-	return bytes;
+	struct lending lending = {runtime, active, wanted_bytes, 0};
+	seam__matcher_each_idle(active->matcher, runtime->engine->memory.granularity_bytes, lend_in, &lending);
+	return lending.bytes;
 }
 
 /* The live blocks of a closed or suspended arena. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "match_idle.h"
 #include "matcher_state.h"
 #include "meta.h"
 #include "random_problem.h"
@@ -183,7 +184,7 @@ void match_look(struct match_player *player, uint64_t begin, uint64_t end)
 	cr_assert_eq(seam__matcher_find(player->matcher, begin), at);
 	cr_assert_null(seam__matcher_find(player->matcher, begin + (UINT64_C(1) << 41)), "found where none can be");
 	cr_assert_eq(seam__matcher_around(player->matcher, begin), around);
-	cr_assert(!busy || seam__matcher_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle",
+	cr_assert(!busy || match_idle(player->matcher, begin, end) == 0, "%s, seed %llu: live memory is idle",
 		player->name, (unsigned long long)player->seed);
 }
 
@@ -301,7 +302,7 @@ static bool is_idle(const struct match_player *player, uint64_t at, uint64_t byt
 	for (uint32_t i = 0; i < player->blocked_count; i++)
 		if (at < player->blocked[i].end_bytes && player->blocked[i].begin_bytes < at + bytes)
 			return false;
-	return seam__matcher_idle(player->matcher, at, at + bytes) >= seam__matcher_reach(player->matcher);
+	return match_idle(player->matcher, at, at + bytes) >= seam__matcher_reach(player->matcher);
 }
 
 /* For how many positions a borrowed block is taken to be in nobody's way: as long as it will live, but not at all in

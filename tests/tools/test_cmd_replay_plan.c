@@ -85,7 +85,9 @@ Test(cmd_replay_plan, the_efficiency_of_a_plan_that_came_last_is_not_known)
 	for (unsigned n = 2; n <= 8 && known == 0; n++) {
 		char words[300];
 		(void)snprintf(words, sizeof(words),
-			"-n %u --plan auto --conf deterministic:1 '" BUNDLED "/gpt2-345m.seamtrace.zst'", n);
+			"-n %u --plan auto --host-ns 100000 --conf deterministic:1 '" BUNDLED
+			"/gpt2-345m.seamtrace.zst'",
+			n);
 		json_t *array = command_run_json(words);
 		const json_t *object = json_array_get(array, 0);
 		if (!json_is_null(json_object_get(object, "efficiency_planned")))
@@ -110,7 +112,9 @@ Test(cmd_replay_plan, nothing_is_returned_for_the_peaks_where_that_is_said)
 	for (unsigned i = 0; i < 2; i++) {
 		char line[300];
 		(void)snprintf(line, sizeof(line),
-			"%s-n 8 --plan auto --conf deterministic:1 '" BUNDLED "/gpt2-345m.seamtrace.zst'", words[i]);
+			"%s-n 8 --plan auto --host-ns 100000 --conf deterministic:1 '" BUNDLED
+			"/gpt2-345m.seamtrace.zst'",
+			words[i]);
 		json_t *array = command_run_json(line);
 		const json_t *object = json_array_get(array, 0);
 		releases[i] = json_object_get(json_object_get(object, "driver_calls"), "mem_release") != NULL;
@@ -126,8 +130,8 @@ Test(cmd_replay_plan, nothing_is_returned_for_the_peaks_where_that_is_said)
 /* A bundled trace: of a small program, whose memory is a few chunks, no plan may be worth it. */
 Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 {
-	json_t *array =
-		command_run_json("--plan auto --conf deterministic:1 -n 8 '" BUNDLED "/gpt2-345m.seamtrace.zst'");
+	json_t *array = command_run_json(
+		"--plan auto --host-ns 100000 --conf deterministic:1 -n 8 '" BUNDLED "/gpt2-345m.seamtrace.zst'");
 	const json_t *object = json_array_get(array, 0);
 	cr_expect_str_eq(json_text(object, "plan"), "auto");
 	cr_expect_geq(json_long(object, "adopted_after_steps"), 2, "after two that match");
@@ -151,15 +155,16 @@ Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 /* What is found a place for takes a search; the median of what has one would be lost in it. */
 Test(cmd_replay_plan, what_depends_on_data_is_timed_apart)
 {
-	json_t *array =
-		command_run_json("--plan auto --conf deterministic:1 -n 3 '" BUNDLED "/moe-qwen.seamtrace.zst'");
+	json_t *array = command_run_json(
+		"--plan auto --host-ns 100000 --conf deterministic:1 -n 3 '" BUNDLED "/moe-qwen.seamtrace.zst'");
 	const json_t *object = json_array_get(array, 0);
 	cr_assert_gt(json_long(object, "plan_dynamic_hits"), 0);
 	cr_assert_gt(json_long(object, "plan_hits"), json_long(object, "plan_dynamic_hits"));
 	cr_expect_gt(json_double(object, "dynamic_alloc_ns_p50"), 0.0);
 	cr_expect_gt(json_double(object, "planned_alloc_ns_p50"), 0.0);
 	json_decref(array);
-	array = command_run_json("--plan auto --conf deterministic:1 -n 8 '" BUNDLED "/gpt2-345m.seamtrace.zst'");
+	array = command_run_json(
+		"--plan auto --host-ns 100000 --conf deterministic:1 -n 8 '" BUNDLED "/gpt2-345m.seamtrace.zst'");
 	object = json_array_get(array, 0);
 	cr_assert_eq(json_long(object, "plan_dynamic_hits"), 0);
 	cr_expect(json_is_null(json_object_get(object, "dynamic_alloc_ns_p50")));

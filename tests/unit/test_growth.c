@@ -1,5 +1,6 @@
 /* test_growth.c: stitch/grow.c: where new chunks go, how large they are, and that a growth that fails leaves nothing.
  */
+#include "change.h"
 #include "engine_fixture.h"
 
 static void set_up(void)
@@ -107,24 +108,29 @@ static void expect_chunk(uint64_t request_mib, uint64_t chunk_mib)
 		view->slots[slot].bytes >> 20);
 }
 
-Test(growth, chunks_grow_with_the_request)
+/* Of a growth by so many bytes in a pool that has so many. */
+static void expect_unit(uint64_t reserved_mib, uint64_t bytes_mib, uint64_t request_mib, uint64_t unit_mib)
 {
-	engine.policy.chunk_bytes = 0;
-	engine.memory.device_bytes = MIB(65536);
-	expect_chunk(4, 2);
-	expect_chunk(64, 4);
-	expect_chunk(256, 16);
+	const uint64_t before_bytes = engine.memory.reserved_bytes;
+	engine.memory.reserved_bytes = MIB(reserved_mib);
+	const uint64_t bytes = seam__grow_chunk_bytes(
+		&engine, &engine.common.classes[SEAM_CLASS_LARGE], MIB(bytes_mib), MIB(request_mib));
+	engine.memory.reserved_bytes = before_bytes;
+	cr_expect_eq(bytes, MIB(unit_mib), "%lu MiB", bytes >> 20);
 }
 
-Test(growth, chunks_get_smaller_as_the_device_fills_up)
+Test(growth, chunks_grow_with_the_pool_and_with_the_request)
 {
 	engine.policy.chunk_bytes = 0;
-	engine.memory.device_bytes = MIB(256 + 4096);
-	expect_chunk(256, 16);
-	engine.memory.device_bytes = engine.memory.reserved_bytes + MIB(256 + 4095);
-	expect_chunk(256, 8);
-	engine.memory.capacity_bytes = engine.memory.reserved_bytes + MIB(256);
-	expect_chunk(256, 2);
+	expect_unit(0, 1024, 0, 2);
+	expect_unit(65536 - 8, 7, 0, 2);
+	expect_unit(65536 - 8, 8, 0, 4);
+	expect_unit(65536 - 8, 65536 + 8, 0, 8);
+	expect_unit(0, 2, 1023, 2);
+	expect_unit(0, 2, 1024, 4);
+	expect_unit(0, 2, 4096, 16);
+	expect_unit(0, 131072, 2048, 8);
+	expect_chunk(512, 2);
 }
 
 Test(growth, a_wish_holds_on_a_full_device_too)
@@ -132,6 +138,7 @@ Test(growth, a_wish_holds_on_a_full_device_too)
 	engine.policy.chunk_bytes = MIB(16);
 	engine.memory.device_bytes = MIB(256);
 	expect_chunk(256, 16);
+	expect_unit(65536, 2, 4096, 16);
 }
 
 Test(growth, a_small_request_has_a_view_of_its_own_with_chunks_of_2_mib)
@@ -143,6 +150,7 @@ Test(growth, a_small_request_has_a_view_of_its_own_with_chunks_of_2_mib)
 	cr_assert_eq(try_ask(&ask, &small), SEAM_OK);
 	cr_expect_neq(small->view, large->view);
 	cr_expect_eq(small->view->slots[0].bytes, MIB(2));
+	cr_expect_eq(seam__grow_chunk_bytes(&engine, small->view->ppool, MIB(1024), MIB(1024)), MIB(2));
 }
 
 /* The nth memory call of a growth: reserve (new view), create, create, map, map, set_access fails. */

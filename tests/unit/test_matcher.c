@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "matcher_fixture.h"
+#include "match_idle.h"
 #include "meta.h"
 #include "planned.h"
 
@@ -28,7 +29,7 @@ Test(matcher, without_a_loaded_plan_everything_misses)
 	cr_assert_eq(missed(4096), SEAM_MISS_lost);
 	cr_assert_null(seam__matcher_find(player.matcher, 0));
 	cr_assert_null(seam__matcher_around(player.matcher, 0));
-	cr_assert_eq(seam__matcher_idle(player.matcher, 0, 4096), UINT64_MAX);
+	cr_assert_eq(match_idle(player.matcher, 0, 4096), UINT64_MAX);
 	match_close(&player);
 }
 
@@ -220,17 +221,17 @@ Test(matcher, idle_is_what_the_plan_leaves)
 	open_with(taking_turns);
 	struct seam_plan_block *a = hit(4096), *c = hit(8192);
 	const uint64_t begin = a->offset, end = begin + 4096;
-	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 0, "live");
+	cr_assert_eq(match_idle(player.matcher, begin, end), 0, "live");
 	give(a);
-	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "due now: b is next");
+	cr_assert_eq(match_idle(player.matcher, begin, end), 1, "due now: b is next");
 	struct seam_plan_block *b = hit(4096);
 	give(b);
-	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "the free of c, then a");
-	cr_assert_eq(seam__matcher_idle(player.matcher, UINT64_C(1) << 30, UINT64_C(2) << 30), UINT64_MAX);
+	cr_assert_eq(match_idle(player.matcher, begin, end), 1, "the free of c, then a");
+	cr_assert_eq(match_idle(player.matcher, UINT64_C(1) << 30, UINT64_C(2) << 30), UINT64_MAX);
 	cr_assert_eq(seam__matcher_around(player.matcher, c->offset + 8191), c);
 	cr_assert_null(seam__matcher_around(player.matcher, begin));
 	give(c);
-	cr_assert_eq(seam__matcher_idle(player.matcher, begin, end), 1, "a is next");
+	cr_assert_eq(match_idle(player.matcher, begin, end), 1, "a is next");
 	close_all();
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "matcher_fixture.h"
+#include "match_idle.h"
 #include "loaded_plan.h"
 #include "planned.h"
 
@@ -67,11 +68,11 @@ Test(matcher_borrow, the_place_of_a_slot_that_was_missed_is_not_due)
 	struct seam_plan_block *b = hit(4096);
 	const uint64_t rest = b->offset == 0 ? 4096 : 0;
 	cr_expect_eq(ask(8192, &again), SEAM_MISS_late);
-	cr_expect_eq(seam__matcher_idle(player.matcher, rest, rest + 4096), UINT64_MAX,
+	cr_expect_eq(match_idle(player.matcher, rest, rest + 4096), UINT64_MAX,
 		"only the slot that is served elsewhere lies there");
 	give(b);
 	give(hit(4096));
-	cr_expect_lt(seam__matcher_idle(player.matcher, rest, rest + 4096), 4, "it is due again");
+	cr_expect_lt(match_idle(player.matcher, rest, rest + 4096), 4, "it is due again");
 	close_all();
 }
 
@@ -120,4 +121,65 @@ Test(matcher_borrow, a_search_is_bounded)
 {
 	cr_expect(is_found_above(100));
 	cr_expect_not(is_found_above(4200));
+}
+
+struct ranges {
+	struct seam_plan_range at[16];
+	size_t count, most;
+};
+
+static bool note_range(void *user, uint64_t begin, uint64_t end)
+{
+	struct ranges *ranges = user;
+	cr_assert_lt(ranges->count, ranges->most);
+	cr_expect_neq(match_idle(player.matcher, begin, end), 0, "somebody has it");
+	ranges->at[ranges->count++] = (struct seam_plan_range){begin, end};
+	return ranges->count == ranges->most;
+}
+
+static void expect_range(const struct ranges *ranges, size_t i, uint64_t begin, uint64_t end)
+{
+	cr_expect_eq(ranges->at[i].begin_bytes, begin, "range %zu begins at %llu", i,
+		(unsigned long long)ranges->at[i].begin_bytes);
+	cr_expect_eq(
+		ranges->at[i].end_bytes, end, "range %zu ends at %llu", i, (unsigned long long)ranges->at[i].end_bytes);
+}
+
+/* All three lie in the first 8192 bytes. Idle for half a period (three positions) is what lies behind them, idle for a
+ * quarter of that what z alone has too, and now all. */
+Test(matcher_borrow, idle_ranges_come_by_the_time_that_they_are_idle_for)
+{
+	struct ranges ranges = {.most = 3};
+	struct seam_plan_block *strange = NULL;
+	open_with("x4096 -x y4096 -y z8192 -z");
+	seam__matcher_set_bytes(player.matcher, 16384);
+	give(hit(4096));
+	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
+	seam__matcher_each_idle(player.matcher, 4096, note_range, &ranges);
+	cr_assert_eq(ranges.count, 3, "until it is told to stop");
+	expect_range(&ranges, 0, 8192, 16384);
+	expect_range(&ranges, 1, 4096, 16384);
+	expect_range(&ranges, 2, 0, 16384);
+	close_all();
+}
+
+Test(matcher_borrow, what_is_taken_or_too_narrow_is_no_idle_range)
+{
+	struct ranges ranges = {.most = 1};
+	struct seam_plan_block *strange = NULL;
+	open_with("x4096 -x");
+	seam__matcher_set_bytes(player.matcher, 32768);
+	cr_assert_eq(seam__matcher_block(player.matcher, 6144, 8192), SEAM_OK);
+	cr_assert_eq(seam__matcher_block(player.matcher, 16384, 32768), SEAM_OK);
+	struct seam_plan_block *x = hit(4096);
+	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
+	seam__matcher_each_idle(player.matcher, 4096, note_range, &ranges);
+	cr_assert_eq(ranges.count, 1);
+	expect_range(&ranges, 0, 8192, 16384);
+	ranges = (struct ranges){.most = 16};
+	seam__matcher_each_idle(player.matcher, 16384, note_range, &ranges);
+	cr_expect_eq(ranges.count, 0);
+	seam__matcher_unblock(player.matcher, 0, 32768);
+	give(x);
+	close_all();
 }

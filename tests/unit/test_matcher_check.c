@@ -2,6 +2,7 @@
  * matchers into all states; in each of them every field that an invariant is about is made another one for a moment.
  */
 #include "break_field.h"
+#include "match_idle.h"
 #include "match_program.h"
 #include "matcher_state.h"
 #include "random_problem.h"
@@ -142,7 +143,7 @@ static void break_on_time(struct seam_loaded_plan *loaded)
 		struct seam_plan_block *plan_block = &loaded->instances[n];
 		if (plan_block->state != SEAM_PLANNED_FREE || plan_block->bytes == 0 ||
 			loaded->places[loaded->address_slot_of[n]].number != n ||
-			!seam__matcher_idle(matcher, plan_block->offset, plan_block->offset + plan_block->bytes))
+			!match_idle(matcher, plan_block->offset, plan_block->offset + plan_block->bytes))
 			continue;
 		matcher->counts.live++;
 		matcher->counts.live_bytes += plan_block->bytes;
