@@ -36,9 +36,7 @@ static enum seam_rc block(struct seam_active_plan *active, uint32_t i)
 	const uint64_t begin = active->arena.chunks[i].offset, end = end_of(&active->arena, i);
 	struct blocking blocking = {.matcher = active->matcher};
 	seam__matcher_unblock(active->matcher, begin, end);
-	if (active->arena.chunks[i].leased_bytes == 0)
-		block_gap(&blocking, begin, end);
-	else if (active->arena.chunks[i].leased_bytes != active->arena.chunks[i].bytes)
+	if (active->arena.chunks[i].leased_bytes != active->arena.chunks[i].bytes)
 		seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
 	return blocking.rc;
 }
@@ -125,7 +123,7 @@ struct lending {
 	uint64_t wanted_bytes, bytes;
 };
 
-/* Only what becomes a whole free chunk can be stitched. */
+/* Only what becomes a whole free chunk can be stitched. What is idle has been leased, all of it (Q2). */
 static bool lend_in(void *user, uint64_t begin, uint64_t end)
 {
 	struct lending *lending = user;
@@ -133,8 +131,7 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 	uint32_t i = seam__arena_chunk_at(arena, begin);
 	i += arena->chunks[i].offset < begin;
 	for (; i < arena->count && end_of(arena, i) <= end && lending->bytes < lending->wanted_bytes; i++) {
-		if (arena->chunks[i].lent || arena->chunks[i].leased_bytes != arena->chunks[i].bytes)
-			continue;
+		SEAM_ASSERT(arena->chunks[i].leased_bytes == arena->chunks[i].bytes);
 		const uint64_t bytes = lend(lending->runtime, lending->active, i);
 		if (bytes == 0 || !lending->runtime->open)
 			return true;

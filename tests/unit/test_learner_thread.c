@@ -117,6 +117,19 @@ Test(learner_thread, it_looks_again_by_itself_while_it_waits_for_a_plan_to_start
 	close_pool();
 }
 
+/* What is counted is found by asking with less and less: five times of it and less is not enough. */
+Test(learner_thread, its_work_is_counted)
+{
+	clockid_t clock;
+	start();
+	cr_assert_eq(pthread_getcpuclockid(pool->learner->thread, &clock), 0);
+	uint64_t asked_ns = 8 * used_ns(clock);
+	while (asked_ns > 100 && seam__workers_may_go_on(asked_ns))
+		asked_ns /= 2;
+	cr_expect_gt(asked_ns, 100, "nothing is counted");
+	close_pool();
+}
+
 /* A third of the time is more than a quarter of the rest. */
 Test(learner_thread, it_waits_where_its_share_of_processor_time_is_used)
 {

@@ -136,6 +136,20 @@ Test(trial, mark_says_where_the_period_begins)
 	cr_expect_geq(served, 40 * 200, "%lu", (unsigned long)served);
 }
 
+/* Where all sizes are the same nothing else says it. */
+Test(trial, mark_says_it_where_sizes_do_not)
+{
+	uint64_t state = 1;
+	struct match_program program =
+		match_program_of("a4096 b4096 -b c4096 d4096 -c e4096 -e f4096 -d -f g4096 -a h4096 -g -h i4096 -i");
+	const struct seam_trace recording = record(&program, &(struct change){.breaks_off = true}, &state);
+	struct seam_trial trial;
+	cr_assert_eq(seam__trial_run(meta, program.plan, true, &recording, program.count + 1, &trial), SEAM_OK);
+	cr_expect_eq(trial.asked, 9);
+	cr_expect_eq(trial.served, 9);
+	match_program_fini(&program);
+}
+
 Test(trial, request_that_no_plan_is_asked_for_does_not_count)
 {
 	const struct seam_trial trial = try_on(1, &(struct change){.privately = true});
