@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -264,8 +265,10 @@ static int measure_apart(
 	const struct schedule *schedule, const struct arguments *arguments, const char *conf, double ret[FIGURES])
 {
 	int status = 1;
+	memset(ret, 0, FIGURES * sizeof(*ret));
 	const pid_t child = fork();
 	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		const enum seam_rc rc = measure(schedule, arguments, conf, ret);
 		if (rc != SEAM_OK)
 			fprintf(stderr, "waits: %s: %s\n", conf, seam_rc_text(rc));
@@ -273,6 +276,8 @@ static int measure_apart(
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		perror("waits");
+	else if (WIFSIGNALED(status))
+		fprintf(stderr, "waits: %s: ended by signal %d\n", conf, WTERMSIG(status));
 	return status;
 }
 

@@ -14,7 +14,7 @@
 
 #define SMALLEST_CHUNK_BYTES (UINT64_C(2) << 20)
 #define POOL_CHUNKS UINT64_C(16384)  /* in a pool, at least, that are larger than the smallest */
-#define REQUEST_CHUNKS UINT64_C(256) /* in one growth, likewise */
+#define REQUEST_CHUNKS UINT64_C(256) /* parts of a request, likewise */
 
 static uint64_t pow2_at_most(uint64_t value)
 {

@@ -6,7 +6,8 @@
  * calls; what it brings about is visible at once, but the next step starts only when the host's clock has passed its
  * end. So nothing is built on a step that is not over. Nor does it start before the worker has its share of processor
  * time left (lib/learn/worker_share.h); all of the host's time counts as such, for a program that waits for its device
- * spins.
+ * spins. Of the worker only what it computes counts: driver calls are taken to cost no processor time, so on a device
+ * plans may come later than here.
  *
  * The *device* runs what the program launches, one kernel for each allocation, which writes the block and reads as
  * much: VIRTUAL_KERNEL_NS and a nanosecond for VIRTUAL_BYTES_PER_NS bytes (a fast GPU's memory). The host does not wait

@@ -16,7 +16,7 @@
 #define REQUEST_NODES UINT64_C(100)
 #define PLAN_GAP 0.0025 /* of all that is live at the peak: so much above the lower bound is good enough */
 #define LARGEST_PERCENT 95u
-#define SMALL_SHARE 512u /* of its lower bound, that a plan may be above it: hardly a chunk */
+#define SMALL_SHARE 512u /* of its lower bound, that a plan may be above it: little beside what the engine loses */
 #define PORTION 64u      /* chunks that are looked at under one `lock` */
 
 /* Sorted serials of the blocks that stay. */

@@ -1,10 +1,9 @@
 /* worker_share.h: how much processor time the workers of a process's pools may take.
  *
- * All of them together: at most a quarter of what the other threads of the process took. Requests take at most 1.2
- * times what they take without plans, so a process with plans takes at most one and a half times as much as one
- * without, however little it runs and whatever it does, but for the piece of work at which the share is reached: a
- * piece is not broken off. Processor time counts, not the wall clock: a busy machine changes nothing, and a program
- * that sleeps earns nothing.
+ * All of them together: at most a quarter of what the other threads of the process took, however little that is and
+ * whatever the program does, and for each pool the piece of work at which that is reached: a piece is not broken off. A
+ * piece is a look, a plan (the largest: a twentieth of a second and more, with the number of requests), a mapping.
+ * Processor time counts, not the wall clock: a busy machine changes nothing, and a program that sleeps earns nothing.
  *
  * Not here: the thread, which waits where nothing is left (learner_thread.c). In a deterministic pool the program's own
  * threads work, as far as steps are counted, and there is no share.

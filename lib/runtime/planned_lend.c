@@ -133,10 +133,12 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 	for (; i < arena->count && end_of(arena, i) <= end && lending->bytes < lending->wanted_bytes; i++) {
 		SEAM_ASSERT(arena->chunks[i].leased_bytes == arena->chunks[i].bytes);
 		const uint64_t bytes = lend(lending->runtime, lending->active, i);
-		if (bytes == 0 || !lending->runtime->open)
+		if (bytes == 0)
 			return true;
 		lending->bytes += bytes;
 		lending->runtime->counts.lends++;
+		if (!lending->runtime->open)
+			return true; /* what was lent could not be blocked: all of the arena is the engine's now */
 	}
 	return lending->bytes >= lending->wanted_bytes;
 }

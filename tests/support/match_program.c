@@ -326,6 +326,36 @@ static void assert_until(const struct match_player *player, const struct seam_pl
 		block != NULL ? (unsigned long long)block->until : 0);
 }
 
+/* Places of the ranges that are idle for long enough: those come first, by address. */
+struct found_idle {
+	const struct match_player *player;
+	uint64_t bytes, end;
+	bool *places; /* of 512 bytes each: `bytes` from there on are idle */
+};
+
+static bool note_idle(void *user, uint64_t begin, uint64_t end)
+{
+	struct found_idle *found = user;
+	const uint64_t idle = match_idle(found->player->matcher, begin, end);
+	cr_assert(end - begin >= found->bytes && idle != 0);
+	if (begin < found->end || idle < seam__matcher_reach(found->player->matcher))
+		return true; /* those that are idle for a shorter time */
+	for (uint64_t at = begin; at + found->bytes <= end; at += 512)
+		found->places[at / 512] = true;
+	found->end = end;
+	return false;
+}
+
+static void assert_each_idle(const struct match_player *player, uint64_t bytes, const bool *idle, uint64_t places)
+{
+	struct found_idle found = {player, (bytes + 511) / 512 * 512, 0, calloc(places + 1, sizeof(bool))};
+	seam__matcher_each_idle(player->matcher, found.bytes, note_idle, &found);
+	for (uint64_t i = 0; i < places; i++)
+		cr_assert_eq(found.places[i], idle[i], "%s, seed %llu: at %llu", player->name,
+			(unsigned long long)player->seed, (unsigned long long)i * 512);
+	free(found.places);
+}
+
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. Where
  * one is idle long enough, such a one is taken. */
 static struct seam_plan_block *borrow(struct match_player *player, uint64_t bytes)
@@ -341,6 +371,8 @@ static struct seam_plan_block *borrow(struct match_player *player, uint64_t byte
 		idle[i] = i * 512 + bytes <= player->arena_bytes && is_idle(player, i * 512, bytes);
 		any |= idle[i];
 	}
+	if (is_known)
+		assert_each_idle(player, bytes, idle, places);
 	const uint64_t reach = seam__matcher_reach(player->matcher);
 	struct seam_plan_block *plan_block = seam__matcher_borrow(player->matcher, bytes);
 	if (any && plan_block != NULL)

@@ -25,7 +25,7 @@ Test(worker_share, a_child_of_the_process_has_its_own)
 	const pid_t child = fork();
 	cr_assert_geq(child, 0);
 	if (child == 0)
-		_exit(seam__workers_may_go_on(10) && seam__workers_may_go_on(1500) ? 0 : 1);
+		_exit(seam__workers_may_go_on(1500) && seam__workers_may_go_on(10) ? 0 : 1);
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_expect_eq(status, 0);
 	cr_expect_not(seam__workers_may_go_on(5000));
