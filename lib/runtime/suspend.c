@@ -60,12 +60,23 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__active_suspend(runtime, active);
 }
 
+/* Suspended, and what it takes to be told where the program is has not been earned yet: it can do nothing for its
+ * misses. */
+static bool waits_for_account(struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	if (!active->suspended)
+		return false;
+	seam__active_pay(runtime, active);
+	return runtime->account.steps < TELL_STEPS * (int64_t)seam__bits_min(active->long_positions, SEAM_RECENT);
+}
+
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t asked = seam__planned_asked(&runtime->counts) - active->judged_asked;
 	if (asked < seam__bits_max(active->long_positions, LEAST_ASKED))
 		return false;
-	const bool is_poor = SEAM_MISSED_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
+	const bool is_poor = !waits_for_account(runtime, active) &&
+		SEAM_MISSED_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
 	const uint32_t poor = is_poor ? active->poor + 1 : 0;
 	seam__active_judge_anew(runtime, active);
 	active->poor = poor;
