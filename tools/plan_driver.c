@@ -2,11 +2,11 @@
 #include "plan_driver.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include <seam/stats.h>
 
 #include "bits.h"
+#include "clock.h"
 #include "virtual_time.h"
 #include "learner.h"
 #include "planned.h"
@@ -152,13 +152,6 @@ static uint64_t modelled_ns(const struct seam_learner *learner, uint64_t events,
 	return STEP_NS + (learner->recorded_events != events ? learner->recorded_events * EVENT_NS : 0);
 }
 
-static uint64_t processor_ns(void)
-{
-	struct timespec now = {0};
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* The worker's chance. */
 static void work(struct plan_driver *plan_driver)
 {
@@ -175,9 +168,9 @@ static void work(struct plan_driver *plan_driver)
 	const struct seam_learner *learner = plan_driver->pool->learner;
 	const uint64_t events = learner->recorded_events;
 	const enum seam_learning state = learner->state;
-	uint64_t start_ns = processor_ns();
+	uint64_t start_ns = seam__clock_thread_ns();
 	seam__pool_work(plan_driver->pool->learner, &did);
-	uint64_t compute_ns = processor_ns() - start_ns;
+	uint64_t compute_ns = seam__clock_thread_ns() - start_ns;
 	plan_driver->figures.processor_ns += compute_ns;
 	if (seam_pool_config(plan_driver->pool)->deterministic != 0)
 		compute_ns = did ? modelled_ns(learner, events, state) : 0;

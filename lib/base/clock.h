@@ -13,29 +13,31 @@
 #include <x86intrin.h>
 #endif
 
+/* For the three below. */
+static inline uint64_t seam__clock_read(clockid_t clock)
+{
+	struct timespec now;
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
 /* CLOCK_MONOTONIC: for figures, and for how long somebody sleeps. No limit goes by it. */
 static inline uint64_t seam__clock_ns(void)
 {
-	struct timespec now;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	return seam__clock_read(CLOCK_MONOTONIC);
 }
 
 /* Of the calling thread: what the processor did for it. A busy machine does not make it go faster, and time asleep does
  * not count: the clock of every limit. Costs a system call. */
 static inline uint64_t seam__clock_thread_ns(void)
 {
-	struct timespec now;
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	return seam__clock_read(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Of all threads of the process together, those that are gone included. Costs a system call. */
 static inline uint64_t seam__clock_process_ns(void)
 {
-	struct timespec now;
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	return seam__clock_read(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* A counter of unknown rate that does not go back on one processor. Where the processor has none: nanoseconds. */

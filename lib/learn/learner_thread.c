@@ -24,7 +24,7 @@ static void work_until_idle(struct seam_learner *learner)
 		seam__pool_work(learner, &did);
 }
 
-/* The same, as long as the thread's share lasts. What is left then is done when it is woken next. */
+/* The same, as long as the thread's share lasts. The rest is done when it is woken next. */
 static void work_within_share(struct seam_learner *learner)
 {
 	bool did = true;

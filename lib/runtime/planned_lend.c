@@ -123,7 +123,7 @@ struct lending {
 	uint64_t wanted_bytes, bytes;
 };
 
-/* Only what becomes a whole free chunk can be stitched. What is idle has been leased, all of it (Q2). */
+/* Only whole free chunks can be stitched. An idle range is leased, all of it (Q2). */
 static bool lend_in(void *user, uint64_t begin, uint64_t end)
 {
 	struct lending *lending = user;
@@ -138,7 +138,8 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 		lending->bytes += bytes;
 		lending->runtime->counts.lends++;
 		if (!lending->runtime->open)
-			return true; /* what was lent could not be blocked: all of the arena is the engine's now */
+			return true; /* without metadata for the blocked range the plan went: all of the arena is free
+				      */
 	}
 	return lending->bytes >= lending->wanted_bytes;
 }

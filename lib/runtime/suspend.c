@@ -60,6 +60,12 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__active_suspend(runtime, active);
 }
 
+/* The steps that have to be in the account before a plan of so many requests is told where the program is. */
+static int64_t steps_to_tell(uint64_t requests)
+{
+	return TELL_STEPS * (int64_t)seam__bits_min(requests, SEAM_RECENT);
+}
+
 /* Suspended, and what it takes to be told where the program is has not been earned yet: it can do nothing for its
  * misses. */
 static bool waits_for_account(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -67,7 +73,7 @@ static bool waits_for_account(struct seam_runtime *runtime, struct seam_active_p
 	if (!active->suspended)
 		return false;
 	seam__active_pay(runtime, active);
-	return runtime->account.steps < TELL_STEPS * (int64_t)seam__bits_min(active->long_positions, SEAM_RECENT);
+	return runtime->account.steps < steps_to_tell(active->long_positions);
 }
 
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -137,9 +143,9 @@ static const struct seam_loaded_plan *find_loaded(
 static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_loaded_plan *loaded)
 {
 	seam__active_pay(runtime, active);
-	const int64_t least = TELL_STEPS * (int64_t)seam__bits_min(seam__loaded_slots(loaded), SEAM_RECENT);
 	const int64_t most = runtime->account.steps;
-	return most >= least && seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
+	return most >= steps_to_tell(seam__loaded_slots(loaded)) &&
+		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
 }
 
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)

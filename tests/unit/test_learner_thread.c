@@ -117,7 +117,7 @@ Test(learner_thread, it_looks_again_by_itself_while_it_waits_for_a_plan_to_start
 	close_pool();
 }
 
-/* What is counted is found by asking with less and less: five times of it and less is not enough. */
+/* The counted time is found by asking with less and less: five times of it and less is not enough. */
 Test(learner_thread, its_work_is_counted)
 {
 	clockid_t clock;
