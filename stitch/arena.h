@@ -142,13 +142,11 @@ void seam__arena_open(struct seam_arena *arena);
  * bytes newly leased. Fails silently without metadata: nothing more is leased then. O(blocks there). */
 uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count);
 
-/* [lock] OPEN: chunk i goes back to the engine for now: its leases are free blocks where it is, usable once `streams`
- * (count of them, distinct; those whose blocks have used it), and all joins that are left, have passed what they were
- * given so far: at once on the only one. No block of the arena may live in it. Returns the bytes. Errors cannot happen:
- * where the metadata for waiting is lacking, 0 is returned and nothing is lent. A chunk whose bytes are all free
- * becomes a whole chunk again, which can be stitched. */
-uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i,
-	struct seam_stream *const *streams, uint32_t stream_count);
+/* [lock] OPEN: chunk i goes back to the engine for now: its leases are free blocks where it is, usable at once on
+ * `stream`, on others once it has passed what it was given so far. The stream is ordered behind all that used the
+ * chunk, and behind the joins (seam__arena_join); no block of the arena may live in it. Returns the bytes; 0: nothing
+ * of it is leased. A chunk whose bytes are all free becomes a whole chunk again, which can be stitched. */
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *stream);
 
 /* The chunk that contains `offset` (< bytes). O(log chunks). */
 uint32_t seam__arena_chunk_at(const struct seam_arena *arena, uint64_t offset);

@@ -35,9 +35,10 @@ static inline uint64_t seam__arena_offset_of(
 /* Whether a survey would list the chunk, as far as its blocks do not matter. [both] */
 bool seam__arena_may_have(const struct seam_chunk *chunk);
 
-/* Who must have passed before memory of the arena may be used by everybody: `streams`, and the joins that have not. */
+/* Those that must have passed before memory of the arena may be used by everybody: `streams`, and the joins that have
+ * not. */
 struct seam_arena_users {
-	const struct seam_arena *arena;
+	const struct seam_arena *arena; /* NULL: `streams` are ordered behind its joins */
 	struct seam_stream *const *streams;
 	uint32_t stream_count;
 };

@@ -144,7 +144,7 @@ static struct seam_stream *user_at(const struct seam_arena_users *users, uint32_
 		return users->streams[k];
 	}
 	k -= users->stream_count;
-	for (uint32_t j = 0; j < users->arena->join_count; j++) {
+	for (uint32_t j = 0; users->arena != NULL && j < users->arena->join_count; j++) {
 		const struct seam_arena_join *join = &users->arena->joins[j];
 		bool counts = !seam__stream_passed(join->stream, join->stamp);
 		for (uint32_t s = 0; counts && s < users->stream_count; s++)
@@ -250,11 +250,10 @@ uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
-uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i,
-	struct seam_stream *const *streams, uint32_t stream_count)
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *stream)
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_OPEN && i < arena->count);
-	const struct seam_arena_users users = {arena, streams, stream_count};
+	const struct seam_arena_users users = {NULL, &stream, 1};
 	uint64_t bytes = seam__arena_give(engine, arena, i, i + 1, NULL, &users);
 	arena->chunks[i].lent |= bytes != 0;
 	arena->chunks[i].lacks |= bytes != 0;

@@ -88,9 +88,9 @@ enum seam_spare {
 	 * nobody's loan. */
 	SEAM_SPARE_PASSED,
 
-	/* A loan; what ask->stream may use at once, or soonest, is best. It may turn out not to be usable (pending on
-	 * another stream, below the fragmentation limit), so one request asks at most SEAM_SPARES times, and no more
-	 * once ask->bytes have been lent to it in all; then the pool grows. */
+	/* A loan, that ask->stream may use at once. It may turn out not to be usable (below the fragmentation limit),
+	 * so one request asks at most SEAM_SPARES times, and no more once ask->bytes have been lent to it in all; then
+	 * the pool grows. */
 	SEAM_SPARE_IDLE,
 
 	/* Everything, mappings too as far as their work has passed: mappings or addresses are short although every idle

@@ -64,7 +64,7 @@ static enum seam_miss fill_gap(
 static enum seam_miss hand_out(struct seam_runtime *runtime, struct seam_active_plan *active,
 	struct seam_plan_block *plan_block, struct seam_stream *stream)
 {
-	if (!seam__active_order(runtime, active, plan_block, stream)) {
+	if (!seam__active_order(runtime, active, plan_block->offset, plan_block->offset + plan_block->bytes, stream)) {
 		seam__matcher_free(active->matcher, plan_block);
 		return SEAM_MISS_order;
 	}

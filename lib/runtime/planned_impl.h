@@ -35,10 +35,10 @@ int seam__active_user(struct seam_runtime *runtime, struct seam_active_plan *act
 /* Forgets them all: the active plan goes. */
 void seam__active_forget_users(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Orders the stream behind who had the memory of the block before. False: that failed, and the stream must not have it.
- */
-bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
-	const struct seam_plan_block *plan_block, struct seam_stream *stream);
+/* Orders the stream behind all that had the bytes [begin, end) of the arena before. False: that failed, and the stream
+ * must not have them. */
+bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t begin, uint64_t end,
+	struct seam_stream *stream);
 
 /* The block is freed, and so are `others` done with it: bits of their numbers. Who gets its memory is ordered behind
  * them. */

@@ -92,11 +92,14 @@ void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view 
 	}
 }
 
-/* Chunk i goes to the engine. Returns its bytes; 0 where that is not possible. */
-static uint64_t lend(struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t i)
+/* Chunk i goes to the engine, for a request on the stream. Returns its bytes; 0 where that is not possible. */
+static uint64_t lend(
+	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t i, struct seam_stream *stream)
 {
 	struct seam_arena *arena = &active->arena;
-	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, active->streams, active->stream_count);
+	if (!seam__active_order(runtime, active, arena->chunks[i].offset, end_of(arena, i), stream))
+		return 0;
+	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, stream);
 	if (bytes == 0)
 		return 0;
 	active->lent_bytes += arena->chunks[i].bytes;
@@ -105,21 +108,11 @@ static uint64_t lend(struct seam_runtime *runtime, struct seam_active_plan *acti
 	return bytes;
 }
 
-/* Whether what is lent could serve a request on `stream` at once. */
-static bool serves(const struct seam_active_plan *active, const struct seam_stream *stream)
-{
-	for (uint32_t i = 0; i < active->stream_count; i++) {
-		const struct seam_stream *user = active->streams[i];
-		if (user != stream && !seam__stream_passed(user, user->last_stamp))
-			return false;
-	}
-	return true;
-}
-
 /* Chunks that go to the engine. */
 struct lending {
 	struct seam_runtime *runtime;
 	struct seam_active_plan *active;
+	struct seam_stream *stream;
 	uint64_t wanted_bytes, bytes;
 };
 
@@ -132,7 +125,7 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 	i += arena->chunks[i].offset < begin;
 	for (; i < arena->count && end_of(arena, i) <= end && lending->bytes < lending->wanted_bytes; i++) {
 		SEAM_ASSERT(arena->chunks[i].leased_bytes == arena->chunks[i].bytes);
-		const uint64_t bytes = lend(lending->runtime, lending->active, i);
+		const uint64_t bytes = lend(lending->runtime, lending->active, i, lending->stream);
 		if (bytes == 0)
 			return true;
 		lending->bytes += bytes;
@@ -144,9 +137,10 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 	return lending->bytes >= lending->wanted_bytes;
 }
 
-static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t wanted_bytes)
+static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream,
+	uint64_t wanted_bytes)
 {
-	struct lending lending = {runtime, active, wanted_bytes, 0};
+	struct lending lending = {runtime, active, stream, wanted_bytes, 0};
 	seam__matcher_each_idle(active->matcher, runtime->engine->memory.granularity_bytes, lend_in, &lending);
 	return lending.bytes;
 }
@@ -225,11 +219,10 @@ static struct seam_active_plan *find_lender(const struct seam_runtime *runtime)
 /* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
  * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
  * active plans gave back. */
-static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask *ask)
+static uint64_t give_passed(struct seam_runtime *runtime)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
-	const struct seam_active_plan *lender = find_lender(runtime);
-	if (seam__active_hold(LIST_FIRST(&runtime->active_plans)) || (lender != NULL && !serves(lender, ask->stream)))
+	if (seam__active_hold(LIST_FIRST(&runtime->active_plans)))
 		seam__planned_poll_streams(runtime);
 	return leased_bytes - runtime->engine->counts.leased_bytes;
 }
@@ -237,9 +230,7 @@ static uint64_t give_passed(struct seam_runtime *runtime, const struct seam_ask 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
 	struct seam_active_plan *active = find_lender(runtime);
-	if (active == NULL || !serves(active, ask->stream))
-		return 0;
-	return lend_idle(runtime, active, bytes);
+	return active == NULL ? 0 : lend_idle(runtime, active, ask->stream, bytes);
 }
 
 uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what)
@@ -247,7 +238,7 @@ uint64_t seam__planned_spare(void *user, const struct seam_ask *ask, uint64_t by
 	struct seam_runtime *runtime = user;
 	switch (what) {
 	case SEAM_SPARE_PASSED:
-		return give_passed(runtime, ask);
+		return give_passed(runtime);
 	case SEAM_SPARE_IDLE:
 		return give_idle(runtime, ask, bytes);
 	case SEAM_SPARE_ALL:

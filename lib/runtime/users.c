@@ -131,15 +131,15 @@ static int join(struct seam_runtime *runtime, struct seam_active_plan *active, s
 	return number;
 }
 
-bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active,
-	const struct seam_plan_block *plan_block, struct seam_stream *stream)
+bool seam__active_order(struct seam_runtime *runtime, struct seam_active_plan *active, uint64_t begin, uint64_t end,
+	struct seam_stream *stream)
 {
 	const int number = join(runtime, active, stream);
 	if (number < 0 || !active->notes_uses)
 		return number >= 0;
-	const uint64_t own = bit_of((uint32_t)number), end = plan_block->offset + plan_block->bytes;
+	const uint64_t own = bit_of((uint32_t)number);
 	bool is_others = false;
-	for (const struct seam_last_use *use = seam__last_uses_behind(&active->last_uses, plan_block->offset);
+	for (const struct seam_last_use *use = seam__last_uses_behind(&active->last_uses, begin);
 		use != NULL && use->begin < end; use = seam__last_uses_next(use)) {
 		if (use->streams == own && number < 63)
 			continue;

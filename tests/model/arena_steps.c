@@ -150,16 +150,21 @@ void op_unplan(void)
 	leave();
 }
 
-/* With both locks. */
-static uint64_t lend(uint32_t i)
+/* To the stream, ordered behind those that used the chunk as a plan's is. With both locks. */
+static uint64_t lend(uint32_t i, struct seam_stream *stream)
 {
 	struct seam_arena *arena = &m.arenas[0];
-	struct seam_stream *streams[STREAMS];
 	const struct seam_arena_chunk *chunk = &arena->chunks[i];
-	if (has_planned(0, chunk->offset, chunk->offset + chunk->bytes))
+	if (has_planned(0, chunk->offset, chunk->offset + chunk->bytes) ||
+		seam__arena_join(&m.engine, arena, stream) != SEAM_OK)
 		return 0;
-	uint32_t count = entries(m.used[0][i], streams);
-	uint64_t bytes = seam__arena_lend(&m.engine, arena, i, streams, count);
+	struct seam_stream *users[STREAMS];
+	const uint32_t count = entries(m.used[0][i], users);
+	for (uint32_t k = 0; k < count; k++) {
+		if (users[k] != stream && seam__stream_order(users[k], seam__stream_stamp(users[k]), stream) != SEAM_OK)
+			return 0;
+	}
+	const uint64_t bytes = seam__arena_lend(&m.engine, arena, i, stream);
 	expect(bytes == 0 || gap_bytes(0, chunk->offset, chunk->offset + chunk->bytes) == chunk->bytes,
 		"a lent chunk is leased in part");
 	m.used[0][i] = bytes != 0 ? 0 : m.used[0][i];
@@ -171,8 +176,10 @@ void op_lend(void)
 {
 	if (m.arenas[0].state != SEAM_ARENA_OPEN)
 		return;
+	struct seam_stream *stream = NULL;
 	enter();
-	(void)lend((uint32_t)below(m.arenas[0].count));
+	(void)entries(1u << below(STREAMS), &stream);
+	(void)lend((uint32_t)below(m.arenas[0].count), stream);
 	leave();
 }
 
@@ -260,13 +267,12 @@ uint64_t spare(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam
 {
 	uint64_t lent = 0;
 	(void)user;
-	(void)ask;
 	m.counts[COUNT_SPARED]++;
 	if (what == SEAM_SPARE_ALL)
 		return close_arena();
 	if (what == SEAM_SPARE_PASSED || m.arenas[0].state != SEAM_ARENA_OPEN)
 		return 0;
 	for (uint32_t i = 0; i < m.arenas[0].count && lent < bytes; i++)
-		lent += lend(i);
+		lent += lend(i, ask->stream);
 	return lent;
 }

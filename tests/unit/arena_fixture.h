@@ -143,12 +143,14 @@ static inline uint32_t entries(uint64_t first, uint64_t second, struct seam_stre
 	return count;
 }
 
-static inline uint64_t lend_after(uint32_t i, uint64_t first, uint64_t second)
+/* To a stream that nobody has to be waited for but those that the arena has joined. */
+static inline uint64_t lend_to(uint32_t i, uint64_t stream)
 {
-	struct seam_stream *streams[2];
+	struct seam_stream *entry = NULL;
 	seam__mutex_lock(&engine.lock);
-	uint32_t count = entries(first, second, streams);
-	uint64_t bytes = seam__arena_lend(&engine, &arena, i, streams, count);
+	(void)entries(stream, 0, &entry);
+	cr_assert_eq(seam__arena_join(&engine, &arena, entry), SEAM_OK);
+	const uint64_t bytes = seam__arena_lend(&engine, &arena, i, entry);
 	seam__mutex_unlock(&engine.lock);
 	expect_arena();
 	return bytes;

@@ -100,9 +100,9 @@ Test(arena_lease, lent_and_taken_again)
 	give(alloc(8));
 	make_arena(0);
 	engine.memory.capacity_bytes = engine.memory.reserved_bytes;
-	cr_expect_eq(lend_after(1, stream_a, 0), MIB(2));
-	cr_expect_eq(lend_after(1, stream_a, 0), 0, "nothing is left to lend");
-	cr_expect_eq(lend_after(3, stream_a, 0), MIB(2));
+	cr_expect_eq(lend_to(1, stream_a), MIB(2));
+	cr_expect_eq(lend_to(1, stream_a), 0, "nothing is left to lend");
+	cr_expect_eq(lend_to(3, stream_a), MIB(2));
 	cr_expect(arena.chunks[1].lent && arena.chunks[3].lent && !arena.chunks[0].lent);
 	cr_expect_str_eq(gaps(), "2-4 6-8");
 	struct seam_block *block = alloc(4);
@@ -124,7 +124,7 @@ Test(arena_lease, a_lent_chunk_with_a_live_block_is_lent_no_more_when_the_rest_i
 {
 	give(alloc(4));
 	make_arena(0);
-	cr_expect_eq(lend_after(0, stream_a, 0), MIB(2));
+	cr_expect_eq(lend_to(0, stream_a), MIB(2));
 	struct seam_block *small = alloc_on(512, stream_a), *first = alloc_on(512, stream_a);
 	give(small);
 	cr_expect_eq(collect(0, 1), MIB(2) - 512);
@@ -137,26 +137,25 @@ Test(arena_lease, a_lent_chunk_with_a_live_block_is_lent_no_more_when_the_rest_i
 	cr_expect_eq(chunk->leased->bytes, MIB(2), "one block again");
 }
 
-Test(arena_lease, two_streams_have_to_pass)
+/* It is its stream's: that may have it at once, and another only when that has passed. */
+Test(arena_lease, what_is_lent_is_of_one_stream)
 {
 	give(alloc(4));
 	wait_for_all();
 	make_arena(0);
 	plan_work(0, MIB(2), stream_a, LONG_NS);
-	plan_work(0, MIB(2), stream_a, LONG_NS);
-	cr_expect_eq(lend_after(0, stream_a, stream_b), MIB(2));
-	cr_expect_eq(engine.counts.pending_bytes, MIB(2));
-	cr_expect_eq(collect(0, 1), 0, "pending");
-	cr_expect(arena.chunks[0].lent);
-	uint64_t reserved = engine.memory.reserved_bytes;
-	struct seam_block *block = alloc_on(MIB(2), stream_b);
-	cr_expect_eq(engine.memory.reserved_bytes, reserved + MIB(2));
-	(void)block;
-	wait_for_all();
+	cr_expect_eq(lend_to(0, stream_a), MIB(2));
 	cr_expect_eq(engine.counts.pending_bytes, 0);
-	block = alloc_on(MIB(2), stream_b);
-	cr_expect_eq(engine.memory.reserved_bytes, reserved + MIB(2), "it is usable everywhere");
-	work_on(block, stream_b, 100);
+	const uint64_t reserved = engine.memory.reserved_bytes;
+	struct seam_block *other = alloc_on(MIB(2), stream_b);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved + MIB(2));
+	struct seam_block *own = alloc_on(MIB(2), stream_a);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved + MIB(2));
+	work_on(other, stream_b, 100);
+	work_on(own, stream_a, 100);
+	give(own);
+	cr_expect_eq(collect(0, 1), MIB(2));
+	cr_expect_eq(arena.join_count, 1, "its work is pending");
 }
 
 Test(arena_lease, work_that_was_pending_is_joined)
@@ -210,21 +209,21 @@ Test(arena_lease, work_that_is_pending_anew_is_joined_anew)
 	plan_work(0, MIB(4), stream_b, 100);
 }
 
-/* The stream that gets the lent chunk has not joined: the work that was pending when it was leased still counts. */
-Test(arena_lease, what_is_lent_waits_for_the_joins)
+/* What was pending when it was leased: the stream that gets it waits on the device, nobody else has to. */
+Test(arena_lease, what_is_lent_is_ordered_behind_the_joins)
 {
 	struct seam_block *block = alloc(4);
 	work_on(block, stream_a, LONG_NS);
 	give(block);
 	make_arena(0);
-	cr_expect_eq(lend_after(0, stream_b, 0), MIB(2));
-	cr_expect_eq(engine.counts.pending_bytes, MIB(2));
-	cr_expect_eq(lend_after(1, 0, 0), MIB(2));
-	uint64_t reserved = engine.memory.reserved_bytes;
-	struct seam_block *other = alloc_on(MIB(2), stream_b), *own = alloc_on(MIB(2), stream_a);
-	cr_expect_eq(engine.memory.reserved_bytes, reserved + MIB(2), "one of them has to be new");
+	cr_expect_eq(arena.join_count, 1);
+	cr_expect_eq(lend_to(0, stream_b), MIB(2));
+	cr_expect_eq(engine.counts.pending_bytes, 0);
+	const uint64_t reserved = engine.memory.reserved_bytes;
+	struct seam_block *other = alloc_on(MIB(2), stream_b);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved, "at once");
 	work_on(other, stream_b, 100);
-	work_on(own, stream_a, 100);
+	cr_expect_eq(arena.join_count, 1, "it counts for the rest");
 }
 
 Test(arena_lease, a_stream_that_dies_with_a_join)
@@ -280,7 +279,7 @@ Test(arena_lease, nothing_lies_side_by_side)
 	cr_assert_neq(open_arena(), 0);
 	cr_expect_eq(arena.leased_bytes, MIB(20));
 	for (uint32_t i = 0; i < 10; i++)
-		cr_expect_eq(lend_after(9 - i, stream_a, 0), MIB(2));
+		cr_expect_eq(lend_to(9 - i, stream_a), MIB(2));
 	struct seam_block *block = alloc(20);
 	cr_expect(!block->view->stitched, "it is one extent at home again");
 	give(block);
@@ -301,11 +300,6 @@ Test(arena_lease, without_metadata)
 	cr_assert_eq(seam__slab_reserve(&engine.use_slab, uses), SEAM_OK);
 	cr_assert_eq(seam__slab_reserve(&engine.block_slab, nodes), SEAM_OK);
 	seam__mutex_unlock(&engine.lock);
-	seam__meta_fail_at(meta, 1);
-	cr_expect_eq(lend_after(1, stream_a, stream_b), 0);
-	seam__meta_fail_at(meta, 0);
-	cr_expect(!arena.chunks[1].lent);
-	cr_expect_eq(arena.leased_bytes, MIB(5));
 	give(block);
 	seam__meta_fail_at(meta, 1);
 	cr_expect_eq(collect(0, 3), 0);

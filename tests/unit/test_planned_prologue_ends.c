@@ -237,8 +237,8 @@ static uint64_t spare(const struct seam_ask *ask, enum seam_spare what)
 	return bytes;
 }
 
-/* Blocks are held for both streams, and one of them uses what is idle. */
-Test(planned_prologue_ends, the_driver_is_asked_once_for_what_is_held_and_what_is_idle)
+/* Blocks are held for both streams, and one of them uses what is idle: the other may have that, ordered behind it. */
+Test(planned_prologue_ends, the_driver_is_asked_for_what_is_held_alone)
 {
 	struct training training;
 	open_with_plan(MIB(2048));
@@ -257,12 +257,10 @@ Test(planned_prologue_ends, the_driver_is_asked_once_for_what_is_held_and_what_i
 	cr_expect_eq(spare(&ask, SEAM_SPARE_PASSED), 0);
 	const uint64_t asked = *queries;
 	cr_expect_eq(asked, before + 2);
-	cr_expect_eq(spare(&ask, SEAM_SPARE_IDLE), 0);
+	cr_expect_eq(spare(&ask, SEAM_SPARE_IDLE), MIB(8));
 	cr_expect_eq(*queries, asked);
 	cr_assert_eq(seam__drv_device_sync(driver), SEAM_CU_SUCCESS);
 	cr_expect_eq(spare(&ask, SEAM_SPARE_PASSED), places_bytes(2, 0));
-	seam__engine_poll(&pool->engine, false); /* the engine looks at what has come back before it asks for more */
-	cr_expect_eq(spare(&ask, SEAM_SPARE_IDLE), MIB(8));
 	for (unsigned i = 0; i < 2; i++)
 		training.parameters[i] = must_alloc(parameter_bytes(i), streams[i]);
 	forget(&training);

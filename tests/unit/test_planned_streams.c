@@ -117,6 +117,27 @@ Test(planned_streams, memory_changes_streams_behind_what_used_it_last)
 	close_with_streams();
 }
 
+/* More than the pool has: the rest alone is new, though the work of both streams is pending in what is lent. */
+Test(planned_streams, what_is_lent_is_ordered_behind_pending_work)
+{
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	run_until_planned();
+	iterate(WORK_NS);
+	const struct seam_arena *arena = &LIST_FIRST(&pool->runtime->active_plans)->arena;
+	const uint64_t reserved = get_stats().reserved_bytes, bytes = reserved + MIB(2);
+	cr_assert(seam__drv_stream_query(driver, (uint64_t)(uintptr_t)streams[1]) == SEAM_CU_NOT_READY);
+	void *strange = must_alloc(bytes, streams[0]);
+	cr_expect_eq(get_plan_stats().lent_bytes, arena->bytes);
+	cr_expect_eq(get_stats().reserved_bytes, reserved + MIB(2));
+	cr_expect(seam__drv_stream_query(driver, (uint64_t)(uintptr_t)streams[1]) == SEAM_CU_NOT_READY,
+		"nobody has waited");
+	launch(streams[0], strange, bytes, WORK_NS);
+	check_pool();
+	must_free(strange);
+	iterate(WORK_NS);
+	close_with_streams();
+}
+
 /* No block goes while another stream uses it. */
 Test(planned_streams, memory_of_streams_that_share_no_block_changes_them_in_order)
 {
@@ -232,7 +253,7 @@ Test(planned_streams, users_of_a_block_whose_stream_is_gone_are_waited_for)
 		found[i] = find_stream(handles[i]);
 	struct seam_plan_block block = {.bytes = 512, .stream = found[0]};
 	for (unsigned i = 0; i < 3; i++) {
-		cr_assert(seam__active_order(pool->runtime, active, &block, found[i]));
+		cr_assert(seam__active_order(pool->runtime, active, 0, 512, found[i]));
 		(void)seam__stream_stamp(found[i]);
 	}
 	const uint64_t *behind = active->behind + (size_t)number_of(active, found[2]) * active->stream_capacity;
@@ -242,7 +263,7 @@ Test(planned_streams, users_of_a_block_whose_stream_is_gone_are_waited_for)
 	const uint64_t gone = seam__stream_stamp(found[0]), others = UINT64_C(1) << number_of(active, found[1]);
 	cr_assert_gt(seam__stream_stamp(found[1]), gone);
 	seam__active_note_use(pool->runtime, active, &block, others);
-	cr_assert(seam__active_order(pool->runtime, active, &block, found[2]));
+	cr_assert(seam__active_order(pool->runtime, active, 0, 512, found[2]));
 	cr_expect_eq(behind[number_of(active, found[0])], gone);
 	cr_expect_eq(behind[number_of(active, found[1])], found[1]->last_stamp);
 	cr_assert_ok(seam_stream_destroyed(pool, handles[1]));

@@ -32,8 +32,10 @@ static uint64_t lend_next(void *user, const struct seam_ask *ask, uint64_t bytes
 		return before;
 	}
 	asked_bytes = bytes;
+	struct seam_stream *stream = lent_after_count != 0 ? lent_after[0] : ask->stream;
+	cr_assert_eq(seam__arena_join(&engine, &arena, stream), SEAM_OK);
 	while (lent < bytes && next_chunk < arena.count)
-		lent += seam__arena_lend(&engine, &arena, next_chunk++, lent_after, lent_after_count);
+		lent += seam__arena_lend(&engine, &arena, next_chunk++, stream);
 	return lent;
 }
 
@@ -88,7 +90,7 @@ Test(spare, a_few_at_a_time_a_few_times)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(16), "the rest is new");
 }
 
-/* What is lent is pending on another stream: it is not asked for again, the pool grows. */
+/* What is lent is another stream's, and pending: it is not asked for again, the pool grows. */
 Test(spare, what_cannot_be_used_is_not_asked_for_again)
 {
 	plan_work(0, MIB(12), stream_b, LONG_NS);
