@@ -1,7 +1,8 @@
 /* conf.h: what the parts of the conformance suite share: the device under test and short forms of its calls.
  *
- * A part leaves the device as it found it. What only an assumption says of real drivers is observed (tap.h), not
- * asserted.
+ * A part leaves the device as it found it, whatever was answered: a mapping that should have been refused is taken away
+ * again. What the library relies on is asserted. What only an assumption says of real drivers is observed (tap.h), and
+ * so is what drivers are known to answer differently.
  */
 #ifndef SEAM_TESTS_CONF_H
 #define SEAM_TESTS_CONF_H
@@ -27,12 +28,16 @@ bool conf_result(int cu, int wanted, const char *file, int line, const char *cal
 #define works(call) wants(SEAM_CU_SUCCESS, call)
 #define refuses(call) wants(SEAM_CU_INVALID_VALUE, call)
 
-/* One line of TAP that cannot fail: whether it is as assumed. */
-void conf_observe(int cu, int assumed, const char *call);
+/* One line of TAP that cannot fail: whether it is as assumed. Returns whether the call worked. */
+bool conf_observe(int cu, int assumed, const char *call);
 #define observes(assumed, call) conf_observe((call), (assumed), #call)
 
-/* The set-up of a test; exits with "Bail out!" if it fails. The reverse of each is never checked but by conf_clear().
- */
+/* Likewise of a call that is known to work with some drivers and to be refused by others. */
+bool conf_differ(int cu, const char *call);
+#define differs(call) conf_differ((call), #call)
+
+/* The set-up of a test; if it fails the rest of the part is given up, and the next one runs. The reverse of each is not
+ * checked. */
 uint64_t conf_reserve(uint64_t bytes);
 struct seam_phys conf_create(uint64_t bytes);
 void conf_map(uint64_t va, struct seam_phys phys, uint64_t bytes); /* and grants access */
@@ -45,11 +50,12 @@ void conf_unmap(uint64_t va, uint64_t bytes);
 void conf_release(struct seam_phys phys);
 void conf_free(uint64_t va, uint64_t bytes);
 
-/* Writes a pattern made of `seed`; looks whether it is there. In book mode a check is left out. */
+/* Writes a pattern made of `seed`; looks whether it is there and can be read. In book mode a check is left out. */
 void conf_write(uint64_t va, uint64_t bytes, uint32_t seed);
 bool conf_holds(uint64_t va, uint64_t bytes, uint32_t seed);
 
-/* Pending work: a host function that waits until the gate is open. */
+/* Pending work: a host function that waits until the gate is open, or for so long that something must be waiting for
+ * it: then it lets go, and what was to be seen behind a closed gate is not. */
 struct conf_gate {
 	_Atomic int open;
 	_Atomic int passed;
@@ -80,6 +86,7 @@ void part_injection(void);
 void part_counters(void);
 void part_threads(void);
 void part_peers(void);
+void part_stray_direct(void);
 void part_stray_copies(void);
 void part_stray_peers(void);
 
