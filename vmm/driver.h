@@ -9,12 +9,12 @@
  * the place where a test makes the Nth call fail.
  *
  * Contract of every call
- *   - Result: 0 (SEAM_CU_SUCCESS) or one of enum seam_cu, numbered like CUresult. ret_* are untouched unless it is 0. -
- *   Any thread; the backend makes its context current where that is needed. Never under a lock if marked WAITS in
- *   driver.def. - Addresses and sizes are bytes. G below is the granularity of the properties at hand (2 MiB on all
- *   GPUs we know). - No call synchronises with device work unless it is marked so here. In particular unmapping does
- *   not: the caller must know
- *     that no pending work uses the range.
+ *   - Result: 0 (SEAM_CU_SUCCESS) or one of enum seam_cu, numbered like CUresult. ret_* are untouched unless it is 0.
+ *   - Any thread; the backend makes its context current where that is needed. Never under a lock if marked WAITS in
+ *     driver.def.
+ *   - Addresses and sizes are bytes. G below is the granularity of the properties at hand (2 MiB on all GPUs we know).
+ *   - No call synchronises with device work unless it is marked so here. In particular unmapping does not: the caller
+ *     must know that no pending work uses the range.
  *
  * Invariants
  *   D1  counters only grow, and every call made through a wrapper is counted once, whether it succeeded or not
@@ -112,71 +112,71 @@ struct seam_driver;
 
 /* The table. What the calls do, beyond the contract above:
  *
- * attribute          A property of the device. INVALID_VALUE for an unknown one. mem_info           Free and total
- * bytes of the device, other processes included. granularity        G: what create sizes, map addresses and map sizes
- * must be multiples of.
+ * attribute          A property of the device. INVALID_VALUE for an unknown one.
+ * mem_info           Free and total bytes of the device, other processes included.
+ * granularity        G: what create sizes, map addresses and map sizes must be multiples of. It may have an answer
+ *                    for a device that is not there: mem_create refuses that.
  *
  * address_reserve    Reserves `bytes` (multiple of G) of address space, aligned to alignment_bytes (0, or a power of
- * two).
- *                    hint_va is a wish; compare the result. OUT_OF_MEMORY when there is no such space. No memory is
- *                    used.
- * address_free       Exactly a reservation as it was made, with nothing mapped in it; else INVALID_VALUE. mem_create
- * Physical memory, `bytes` a multiple of G. Contents are unspecified. One reference.
+ *                    two). hint_va is a wish; compare the result. OUT_OF_MEMORY when there is no such space. No
+ *                    memory is used.
+ * address_free       Exactly a reservation as it was made, with nothing mapped in it; else INVALID_VALUE.
+ * mem_create         Physical memory, `bytes` a multiple of G. Contents are unspecified. One reference.
  *                    OUT_OF_MEMORY: the device has not that much. NOT_PERMITTED: FABRIC without its service.
  * mem_release        Drops one reference. The memory dies with its last reference, mapping and exported handle.
  *                    Releasing a handle that does not exist is undefined in CUDA; the emulator flags it.
  * mem_retain         The handle mapped at `va`, with one more reference. INVALID_VALUE if nothing is mapped there.
- * mem_map            Maps the whole handle (offset 0, flags 0, bytes = its size) at reserved, unmapped space. One
- * handle may be
- *                    mapped at several addresses. No access yet.
- * mem_unmap          One or several whole mappings without a gap; else INVALID_VALUE and nothing is changed. Access is
- * lost.
- *                    WAITS because the header allows it to synchronise; in practice it does not: see above.
+ * mem_map            Maps the whole handle (offset 0, flags 0, bytes = its size) at reserved, unmapped space of one
+ *                    reservation. One handle may be mapped at several addresses. No access yet. NOT_SUPPORTED: a part
+ *                    of the handle.
+ * mem_unmap          One or several whole mappings without a gap. Access is lost. A cut through a mapping is refused
+ *                    with INVALID_VALUE, and nothing is changed. A range with holes must not be asked for: drivers
+ *                    unmap what is there, or refuse. WAITS because the header allows it to synchronise; in practice
+ *                    it does not: see above.
  * mem_set_access     Grants access, of one or several devices, over one or several whole mappings without a gap.
- * INVALID_DEVICE: there is no
- *                    such device, or it cannot reach that memory. OUT_OF_MEMORY here means that the device's mapping
- *                    tables are full, not its memory.
- * mem_get_access     The access of one location at `va`. mem_export         A handle for another process: an `int` file
- * descriptor for POSIX_FD (the caller closes it),
- *                    64 bytes for FABRIC. INVALID_VALUE unless the memory was created for it.
+ *                    INVALID_DEVICE: there is no such device, or it cannot reach that memory. OUT_OF_MEMORY here
+ *                    means that the device's mapping tables are full, not its memory.
+ * mem_get_access     The access of one location at `va`.
+ * mem_export         A handle for another process: an `int` file descriptor for POSIX_FD (the caller closes it), 64
+ *                    bytes for FABRIC. INVALID_VALUE unless the memory was created for it.
  * mem_import         The reverse; one reference.
  *
- * direct_alloc       Plain device memory, aligned to 512 bytes at least. May synchronise the device. direct_free
- * Exactly what direct_alloc returned. Waits until the device is idle. host_alloc         Page-locked host memory.
- * host_free returns it.
+ * direct_alloc       Plain device memory, aligned to 512 bytes at least. May synchronise the device.
+ * direct_free        Exactly what direct_alloc returned. Waits until the device is idle.
+ * host_alloc         Page-locked host memory. host_free returns it.
  *
- * stream_create      A stream; BLOCKING ones synchronise with the legacy default stream, as in CUDA. stream_destroy
- * Its pending work still completes; the handle may be given out again at once. stream_id          A number unique in
- * the process for the life of the program, also across reuse of a handle. For
+ * stream_create      A stream; BLOCKING ones synchronise with the legacy default stream, as in CUDA.
+ * stream_destroy     Its pending work still completes; the handle may be given out again at once.
+ * stream_id          A number unique in the process for the life of the program, also across reuse of a handle. For
  *                    SEAM_STREAM_PER_THREAD that of the calling thread's stream. INVALID_HANDLE for a destroyed one
  *                    where the driver can tell.
- * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's. stream_capture
- * Whether the stream is being captured into a graph, and by which capture. Allowed during any capture.
+ * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's.
+ * stream_capture     Whether the stream is being captured into a graph, and by which capture. Allowed during any
+ *                    capture.
  * capture_begin/end  For tests: puts the stream into (relaxed) capture; the captured graph is dropped at the end. The
- * end is also an error, and
- *                    the capture over, if it was spoilt, or if work of a stream that joined does not come before the
- *                    end (UNJOINED).
- * stream_query       SUCCESS if all its work is done, NOT_READY if not. stream_sync        Waits for all its work.
- * STREAM_CAPTURE_UNSUPPORTED while capturing. stream_wait_event  Work submitted to `stream` from now on starts after
- * the event's last record has passed. stream_host_func   Runs function(argument) on a host thread in stream order; the
- * function must not call the driver.
+ *                    end is also an error, and the capture over, if it was spoilt, or if work of a stream that joined
+ *                    does not come before the end (UNJOINED).
+ * stream_query       SUCCESS if all its work is done, NOT_READY if not.
+ * stream_sync        Waits for all its work. STREAM_CAPTURE_UNSUPPORTED while capturing.
+ * stream_wait_event  Work submitted to `stream` from now on starts after the event's last record has passed.
+ * stream_host_func   Runs function(argument) on a host thread in stream order; the function must not call the driver.
  *                    For tests: a function that waits for a flag makes pending work.
  * device_sync        Waits for all work of the device (of the context).
  *
- * event_create       An event without timing. A fresh event counts as passed. event_create_for   Likewise, to be
- * recorded on `stream` and others of its device, which need not be d's; not on one of the handles with a meaning
- *                    of their own, which say nothing about other devices.
- * event_record       Covers all work submitted to `stream` so far. INVALID_HANDLE: the event is of another device than
- * the stream. While the stream is capturing it becomes a node of the graph
- *                    and says nothing about the host's order: the callers here do not record then.
- * event_query        SUCCESS or NOT_READY. event_sync         Waits.
+ * event_create       An event without timing. A fresh event counts as passed.
+ * event_create_for   Likewise, to be recorded on `stream` and others of its device, which need not be d's; not on one
+ *                    of the handles with a meaning of their own, which say nothing about other devices.
+ * event_record       Covers all work submitted to `stream` so far. INVALID_HANDLE: the event is of another device
+ *                    than the stream. While the stream is capturing it becomes a node of the graph and says nothing
+ *                    about the host's order: the callers here do not record then.
+ * event_query        SUCCESS or NOT_READY.
+ * event_sync         Waits.
  *
  * copy_*, fill32     In stream order. The host buffer of a copy must stay valid until the stream has passed it; the
- * emulator
- *                    copies when the work runs. Host memory that is not page-locked makes CUDA wait until the copy is
- *                    done. fill32 writes `words` 32-bit words. copy_on_device needs access of d's own device to both
- *                    sides, copy_between only that of each named device to its side: of memory that no other device has
- *                    been let in to it is the only way to another device.
+ *                    emulator copies when the work runs. Host memory that is not page-locked makes CUDA wait until
+ *                    the copy is done. fill32 writes `words` 32-bit words. copy_on_device needs access of d's own
+ *                    device to both sides, copy_between only that of each named device to its side: of memory that no
+ *                    other device has been let in to it is the only way to another device.
  */
 struct seam_driver_ops {
 	const char *name; /* "cuda" or "emu" */

@@ -14,6 +14,13 @@
  * have been written. Or memory is nothing at all, with addresses that cannot be touched (SEAM_EMU_BOOK): every rule is
  * still enforced, and a 141 GB device fits a laptop.
  *
+ * Results are the driver's where they have been seen; part of a handle in mem_map is NOT_SUPPORTED, and granularity
+ * answers for a device that is not there. In two places the emulator refuses, with INVALID_VALUE, what the driver of an
+ * H200 (580.159.04) does: mem_unmap of a range in which nothing, or not everything, is mapped (the driver unmaps what
+ * is there), and mem_map over the end of a reservation into the next one. The library asks for neither; a test in which
+ * it does has found a fault of it, which that driver would hide. Where CUDA's behaviour is not known the stricter
+ * reading stands. `lax` answers as that driver did.
+ *
  * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock
  * advances by the cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting
  * call waits for. Host functions run on a thread of the device and take as long as they take; without them everything
@@ -74,6 +81,7 @@ struct seam_emu_config {
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */
+	bool lax;                     /* does what the driver does and the library must not need: see above */
 	bool poison_all; /* not in book mode: poison every page of new memory, not only the first and last of each
 			    granule */
 	const char

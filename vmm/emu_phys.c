@@ -171,7 +171,7 @@ int seam__emu_op_granularity(struct seam_driver *d, const struct seam_phys_props
 {
 	const struct emu *e = seam__emu_of(d);
 	int cu = check_props(e, props);
-	if (cu != 0)
+	if (cu != 0 && cu != SEAM_CU_INVALID_DEVICE) /* the driver does not ask for the device before there is memory */
 		return cu;
 	if (ret_bytes == NULL)
 		return SEAM_CU_INVALID_VALUE;

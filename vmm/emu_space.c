@@ -1,8 +1,7 @@
 /* emu_space.c: the emulator's address space: reservations, mappings, access.
  *
  * Not here: physical memory (emu_phys.c); what the host sees at the addresses (emu_backing.c).
- * Where CUDA's own behaviour is not documented this takes the stricter reading: one call does not cross reservations,
- * a mapping is of a whole handle.
+ * Stricter than the driver unless config.lax: one call does not cross reservations, and one that unmaps meets no hole.
  */
 #include "bits.h"
 #include "emu_state.h"
@@ -105,7 +104,11 @@ int seam__emu_op_address_free(struct seam_driver *d, uint64_t va, uint64_t bytes
 	if (e->config.no_vmm)
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_reservation *reservation = find_reservation(e, va);
-	if (reservation == NULL || reservation->va != va || reservation->bytes != bytes || reservation->mappings != 0)
+	if (reservation == NULL || reservation->va != va || reservation->bytes != bytes)
+		return SEAM_CU_INVALID_VALUE;
+	/* Not reservation->mappings: with config.lax a mapping may reach into it from the one before. */
+	const struct emu_mapping *mapping = seam__emu_mapping_next(e, va);
+	if (mapping != NULL && mapping->va < va + bytes)
 		return SEAM_CU_INVALID_VALUE;
 	RB_REMOVE(emu_reservations, &e->reservations, reservation);
 	e->reservation_count--;
@@ -113,6 +116,15 @@ int seam__emu_op_address_free(struct seam_driver *d, uint64_t va, uint64_t bytes
 	seam__emu_extents_give(&e->space, va, bytes);
 	seam__slab_put(&e->reservation_slab, reservation);
 	return 0;
+}
+
+/* Whether [va, end) lies in one reservation, or, with config.lax, in several without a gap. */
+static bool is_reserved(struct emu *e, uint64_t va, uint64_t end)
+{
+	const struct emu_reservation *reservation = find_reservation(e, va);
+	while (e->config.lax && reservation != NULL && reservation->va + reservation->bytes < end)
+		reservation = find_reservation(e, reservation->va + reservation->bytes);
+	return reservation != NULL && end <= reservation->va + reservation->bytes;
 }
 
 int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uint64_t offset_bytes,
@@ -123,16 +135,15 @@ int seam__emu_op_mem_map(struct seam_driver *d, uint64_t va, uint64_t bytes, uin
 	if (e->config.no_vmm)
 		return SEAM_CU_NOT_SUPPORTED;
 	struct emu_phys *phys = seam__emu_table_find(&e->phys_table, phys_id.id);
-	if (phys == NULL || phys->references == 0 || offset_bytes != 0 || flags != 0 || bytes != phys->bytes ||
+	if (phys == NULL || phys->references == 0 || flags != 0 || bytes == 0 ||
 		!seam__bits_is_aligned(va, e->config.granularity_bytes) || !seam__bits_try_add(va, bytes, &end))
 		return SEAM_CU_INVALID_VALUE;
-	struct emu_reservation *reservation = find_reservation(e, va);
-	if (reservation == NULL || end > reservation->va + reservation->bytes)
-		return SEAM_CU_INVALID_VALUE;
+	if (offset_bytes != 0 || bytes != phys->bytes)
+		return SEAM_CU_NOT_SUPPORTED; /* a part of a handle, in the driver's words */
 	const struct emu_mapping *next = seam__emu_mapping_next(e, va);
-	if (next != NULL && next->va < end)
+	if (!is_reserved(e, va, end) || (next != NULL && next->va < end))
 		return SEAM_CU_INVALID_VALUE;
-	if (seam__emu_mapping_add(e, phys, va, reservation) == NULL)
+	if (seam__emu_mapping_add(e, phys, va, find_reservation(e, va)) == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
 	seam__emu_judge_map(seam__emu_device_of(d), phys);
 	e->billed_mappings = 1;
@@ -159,22 +170,35 @@ static struct emu_mapping *find_whole(struct emu *e, uint64_t va, uint64_t bytes
 	return at == end ? first : NULL;
 }
 
+/* Whether [va, va + bytes) is reserved, and every mapping in it lies whole in it. */
+static bool cuts_none(struct emu *e, uint64_t va, uint64_t bytes, uint64_t *ret_end)
+{
+	if (bytes == 0 || !seam__bits_try_add(va, bytes, ret_end) || !is_reserved(e, va, *ret_end))
+		return false;
+	const struct emu_mapping *m = seam__emu_mapping_next(e, va);
+	for (; m != NULL && m->va < *ret_end; m = seam__emu_mapping_next(e, m->va + m->bytes)) {
+		if (m->va < va || m->va + m->bytes > *ret_end || m->reservation == NULL)
+			return false;
+	}
+	return true;
+}
+
 int seam__emu_op_mem_unmap(struct seam_driver *d, uint64_t va, uint64_t bytes)
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t end;
 	if (e->config.no_vmm)
 		return SEAM_CU_NOT_SUPPORTED;
-	struct emu_mapping *mapping = find_whole(e, va, bytes, &end);
-	if (mapping == NULL)
+	if (e->config.lax ? !cuts_none(e, va, bytes, &end) : find_whole(e, va, bytes, &end) == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	e->billed_bytes = bytes;
+	struct emu_mapping *mapping = seam__emu_mapping_next(e, va);
 	seam__emu_backing_hide(e, va, bytes);
 	while (mapping != NULL && mapping->va < end) {
 		struct emu_mapping *next = RB_NEXT(emu_mappings, &e->mappings, mapping);
+		e->billed_mappings++;
+		e->billed_bytes += mapping->bytes;
 		seam__emu_judge_unmap(seam__emu_device_of(d), mapping);
 		seam__emu_mapping_remove(e, mapping);
-		e->billed_mappings++;
 		mapping = next;
 	}
 	return 0;
@@ -351,7 +375,7 @@ const char *seam__emu_space_check(struct emu *e)
 		if (m->va < end)
 			return "E2 mappings do not overlap";
 		end = m->va + m->bytes;
-		if (r != NULL && (m->va < r->va || end > r->va + r->bytes))
+		if (r != NULL && (m->va < r->va || m->va >= r->va + r->bytes || !is_reserved(e, m->va, end)))
 			return "E1 a mapping lies in its reservation";
 		if (m->phys->mappings == 0 || m->bytes != m->phys->bytes)
 			return "E2 a handle knows its mappings";

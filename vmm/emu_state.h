@@ -5,7 +5,8 @@
  * error, and bills the virtual time around them.
  *
  * Invariants
- *   E1  reservations do not overlap; every mapping that is not direct lies whole in one reservation
+ *   E1  reservations do not overlap; every mapping that is not direct begins in its reservation and lies whole in it,
+ *       or, with config.lax, in it and those behind it
  *   E2  mappings do not overlap; phys.mappings counts those of a handle
  *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a
  *       device
