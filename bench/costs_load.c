@@ -71,12 +71,13 @@ static void *run_cycles(void *argument)
 static void add_cycles(struct cycles *cycles, struct cost_sample like)
 {
 	like.chunk_bytes = cycles->costs->granularity_bytes;
-	like.mappings = 1;
 	for (int step = 0; step < STEP_COUNT; step++) {
 		like.call = step_calls[step];
+		like.mappings = step != STEP_CREATE && step != STEP_RELEASE; /* a handle is not one */
 		costs_add(cycles->costs, &like, cycles->step_ns[step], cycles->done);
 	}
 	like.call = SEAM_DRV_COUNT;
+	like.mappings = 1;
 	costs_add(cycles->costs, &like, cycles->whole_ns, cycles->done);
 }
 

@@ -7,6 +7,18 @@
 
 #define MIB UINT64_C(1048576)
 
+/* Rows of a call that differ in what they count cannot be fitted together. */
+static void check_rows(const struct costs *costs)
+{
+	bool alike = true;
+	for (size_t i = 0; i < costs->sample_count; i++) {
+		const struct cost_sample *sample = &costs->samples[i];
+		bool handles = sample->call == SEAM_DRV_mem_create || sample->call == SEAM_DRV_mem_release;
+		alike &= !handles || sample->mappings == 0;
+	}
+	ok(alike, "making and releasing a handle touches no mapping");
+}
+
 static void check_fit(const struct costs *costs)
 {
 	struct seam_emu_cost wanted[SEAM_DRV_COUNT];
@@ -61,6 +73,7 @@ static void run(uint64_t ceiling, uint64_t fail_at)
 		uint64_t wanted = ceiling < 8192 ? ceiling / 512 * 512 : 8192;
 		ok(costs->ceiling.mappings == wanted, "the ceiling is found: %llu",
 			(unsigned long long)costs->ceiling.mappings);
+		check_rows(costs);
 		check_fit(costs);
 	}
 	seam__emu_usage(costs->d, &usage);
