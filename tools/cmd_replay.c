@@ -51,7 +51,7 @@ static const struct argp_option options[] = {
 		"cuda (a GPU), emu (an emulated device), or auto: a GPU if there is one (default)", 0},
 	{"memory", KEY_MEMORY, "MEMORY", 0,
 		"of the emulated device: real (contents are checked), strict (the same, and the CPU cannot touch it), pages (real, but of each 2 MiB only "
-		"the first and the last page), book (bookkeeping only, faster), or auto: book (default)",
+		"the first and the last page), book (bookkeeping only, faster), or auto: book (default). On a GPU contents are checked with all of these but auto",
 		0},
 	{"capacity", KEY_CAPACITY, "SIZE", 0,
 		"memory of the device, as in 24G, or of each trace's peak of live memory, as in 105% (default: 80G, with real memory 8G, or twice "
@@ -272,7 +272,7 @@ static const struct argp syntax = {
 	       "without and with expandable segments; direct asks the driver for every request.\n\n"
 	       "With several iterations the part between the blocks that are never freed is repeated: the whole trace, or, where "
 	       "steps are marked, the last complete step (all but the first where steps differ).\n\n"
-	       "With real memory, or on a GPU, every block is filled with a pattern and checked when it is freed. The exit status "
+	       "With real memory every block is filled with a pattern and checked when it is freed. The exit status "
 	       "is 0 also when a reference allocator runs out of memory, and 1 when seam does, when the capacity is less than what a trace "
 	       "needs at its peak, when a trace cannot be read, when contents were lost or the device was misused.",
 };

@@ -20,7 +20,7 @@ enum device_memory { DEVICE_MEMORY_AUTO, DEVICE_MEMORY_REAL, DEVICE_MEMORY_STRIC
 
 struct device_options {
 	enum device_kind kind;     /* AUTO: a GPU if there is one and bookkeeping is not asked for, else the emulator */
-	enum device_memory memory; /* of the emulator. AUTO: bookkeeping only */
+	enum device_memory memory; /* of the emulator. AUTO: bookkeeping only. A GPU's is real, whatever is asked for */
 	uint64_t capacity_bytes;   /* of the emulator; 0: its default, or twice need_bytes if that is more */
 	uint64_t need_bytes;       /* what will be live at once */
 	const char *cost_file; /* of the emulator: what its calls cost; NULL: its default. AUTO is the emulator then */
