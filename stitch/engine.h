@@ -204,7 +204,11 @@ SEAM_MUST_USE enum seam_rc seam__engine_wait(struct seam_engine *engine);
 SEAM_MUST_USE enum seam_rc seam__engine_trim(
 	struct seam_engine *engine, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
-/* Likewise, but only chunks of one group (NULL: of all). */
+/* StitchFree of one view: the stitched view that was used longest ago of those that own nothing and whose use has
+ * passed. With `change` and `lock`; lock is dropped meanwhile. False: there is none, or the driver refused. */
+bool seam__engine_free_view(struct seam_engine *engine);
+
+/* As seam__engine_trim, but only chunks of one group (NULL: of all). */
 SEAM_MUST_USE enum seam_rc seam__engine_trim_group(
 	struct seam_engine *engine, struct seam_group *only, uint64_t target_bytes, uint64_t *ret_released_bytes);
 

@@ -67,17 +67,20 @@ static bool fits(const struct seam_engine *engine, uint64_t mappings, uint64_t a
 		memory->address_bytes <= memory->address_limit_bytes - address_bytes;
 }
 
+bool seam__engine_free_view(struct seam_engine *engine)
+{
+	struct seam_view *victim = find_victim(engine);
+	if (victim == NULL) {
+		seam__engine_poll(engine, false);
+		victim = find_victim(engine);
+	}
+	return victim != NULL && seam__stitch_drop(engine, victim);
+}
+
 bool seam__stitch_free(struct seam_engine *engine, uint64_t mappings, uint64_t address_bytes)
 {
-	bool polled = false;
 	while (!fits(engine, mappings, address_bytes)) {
-		struct seam_view *victim = find_victim(engine);
-		if (victim == NULL && !polled) {
-			polled = true;
-			seam__engine_poll(engine, false);
-			continue;
-		}
-		if (victim == NULL || !seam__stitch_drop(engine, victim))
+		if (!seam__engine_free_view(engine))
 			return false;
 	}
 	return true;

@@ -145,7 +145,11 @@ static void begin(struct seam_learner *learner)
 		seam__planned_sweep(learner->runtime, SEAM_SWEEP_ALL);
 		rc = seam__learner_begin(learner);
 	}
+	/* What the engine stitched when it had no plan is in the way: one view a step. */
+	const bool goes_on = rc == SEAM_MAPPINGS && seam__engine_free_view(learner->engine);
 	seam__learner_go(learner);
+	if (goes_on)
+		return;
 	const bool is_full = rc == SEAM_OOM_VA && learner->extends && !learner->replaces;
 	learner->replaces |= is_full; /* no addresses are left behind the open arena: in one of its own */
 	learner->outgrown = rc == SEAM_NOT_FOUND ? learner->outgrown + 1 : 0;

@@ -176,3 +176,58 @@ Test(learner_chunks, every_failure_of_metadata_while_a_plan_is_made_leaves_nothi
 	}
 	cr_expect_gt(failed, 20);
 }
+
+/* Blocks between which holes are stitched; the views stay when all of it is free. */
+static void make_views(void)
+{
+	void *blocks[BLOCKS];
+	for (unsigned holes = 2; holes <= 6; holes++) {
+		for (unsigned i = 0; i < BLOCKS; i++)
+			blocks[i] = must_alloc(MIB(2), NULL);
+		for (unsigned i = 0; i < BLOCKS; i += 2)
+			must_free(blocks[i]);
+		must_free(must_alloc(holes * MIB(2), NULL));
+		for (unsigned i = 1; i < BLOCKS; i += 2)
+			must_free(blocks[i]);
+	}
+}
+
+/* The mappings are those of views that nobody needs once the plan serves. */
+Test(learner_chunks, a_plan_takes_the_mappings_of_views_that_are_idle)
+{
+	begin();
+	make_views();
+	const uint64_t views = get_stats().stitched_views;
+	cr_assert_gt(views, 2);
+	run_until(SEAM_LEARN_BEGIN);
+	struct seam_memory *memory = &pool->engine.memory;
+	const uint64_t limit = memory->mapping_limit;
+	memory->mapping_limit = memory->mapping_count + seam__loaded_bytes(pool->learner->loaded) / MIB(2) - 4;
+	bool did = true;
+	unsigned steps = 0;
+	for (; pool->learner->state == SEAM_LEARN_BEGIN; steps++) {
+		const uint64_t before = pool->engine.counts.stitch_frees;
+		seam__pool_work(pool->learner, &did);
+		cr_expect_leq(pool->engine.counts.stitch_frees, before + 1, "one view a step");
+	}
+	cr_expect_gt(steps, 1);
+	cr_expect_eq(pool->learner->state, SEAM_LEARN_PREPARE);
+	memory->mapping_limit = limit;
+	close_pool();
+}
+
+Test(learner_chunks, without_mappings_and_idle_views_there_is_no_plan)
+{
+	begin();
+	run_until(SEAM_LEARN_BEGIN);
+	struct seam_memory *memory = &pool->engine.memory;
+	const uint64_t limit = memory->mapping_limit, failures = pool->learner->failures;
+	memory->mapping_limit = memory->mapping_count;
+	bool did = true;
+	for (unsigned i = 0; i < 100 && pool->learner->state == SEAM_LEARN_BEGIN; i++)
+		seam__pool_work(pool->learner, &did);
+	cr_expect_eq(pool->learner->state, SEAM_LEARN_IDLE);
+	cr_expect_eq(pool->learner->failures, failures + 1);
+	memory->mapping_limit = limit;
+	close_pool();
+}
