@@ -73,7 +73,7 @@ struct seam_learner {
 	struct seam_iterations rhythm;     /* PLAN */
 	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
 	uint64_t work_ns;
-	uint64_t most_bytes;      /* peak of reserved memory, as far as it is known: no plan may raise it */
+	uint64_t most_bytes;      /* of reserved memory, with plans (plan_cost.h) */
 	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
 	uint64_t recorded_events; /* of the recording that `rhythm` was found in */
 	uint32_t kind;            /* of `rhythm`: being planned */

@@ -160,7 +160,7 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 		seam__bits_align_up(seam__loaded_bytes(learner->loaded), learner->engine->memory.granularity_bytes);
 	if (open != NULL)
 		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
-	learner->most_bytes = seam__bits_max(learner->most_bytes, learner->engine->memory.reserved_peak_bytes);
+	seam__learner_note_most(learner);
 	return begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
 }
 

@@ -2,7 +2,9 @@
 #ifndef SEAM_LEARNER_IMPL_H
 #define SEAM_LEARNER_IMPL_H
 
+#include "bits.h"
 #include "learner.h"
+#include "plan_cost.h"
 #include "record.h"
 
 static inline void seam__learner_stop(struct seam_learner *learner)
@@ -15,6 +17,14 @@ static inline void seam__learner_go(struct seam_learner *learner)
 {
 	seam__mutex_unlock(&learner->engine->lock);
 	seam__mutex_unlock(&learner->engine->change);
+}
+
+/* What no plan may raise, as the pool has it now: learner->most_bytes. With the engine's `lock`. */
+static inline void seam__learner_note_most(struct seam_learner *learner)
+{
+	const uint64_t without_bytes = seam__plan_cost_without(learner->engine->counts.live_bytes_peak, 0);
+	const uint64_t peak_bytes = seam__bits_max(learner->engine->memory.reserved_peak_bytes, without_bytes);
+	learner->most_bytes = seam__bits_max(learner->most_bytes, peak_bytes);
 }
 
 /* Events and marked steps that were recorded so far. */

@@ -24,7 +24,7 @@ static bool is_served(struct seam_learner *learner)
 {
 	const struct seam_planned_counts *counts = &learner->runtime->counts;
 	seam__mutex_lock(&learner->engine->lock);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, learner->engine->memory.reserved_peak_bytes);
+	seam__learner_note_most(learner);
 	bool open = learner->runtime->open;
 	bool settles = learner->seen_requests <= learner->runtime->started_requests;
 	if (settles) {

@@ -281,6 +281,7 @@ static enum seam_rc look_around(
 {
 	const struct seam_loaded_plan *loaded = NULL;
 	seam__learner_stop(learner);
+	seam__learner_note_most(learner);
 	enum seam_rc rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
 	const struct seam_active_plan *open = seam__learner_extends(learner);
 	learner->extends = open != NULL;
@@ -313,7 +314,6 @@ enum seam_rc seam__learner_plan(struct seam_learner *learner)
 		rc = seam__pins_init(&learner->rhythm.kinds[learner->kind], &pins);
 	if (rc == SEAM_OK)
 		rc = look_around(learner, &staying, &taken, &pins);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, learner->survey.engine_bytes);
 	if (rc == SEAM_OK)
 		rc = make_plan(learner, &taken, &pins);
 	seam__meta_free(seam__meta_process(), staying.serials, staying.capacity * sizeof *staying.serials);

@@ -4,11 +4,13 @@
  * residents as they lie. A plan that would take more than the program does without a plan is not adopted. One that
  * takes as much is adopted: it saves time.
  *
- * A learnt plan is compared with the peak of what the pool has reserved (seam_learner.most_bytes): it may not raise it.
+ * A learnt plan is compared with the peak of what the pool has reserved, or with the most bytes that were live and the
+ * share that the engine loses of that, where that is more: what blocks happened to fit into better than that is no
+ * reason to go without a plan.
  *
  * A given plan is there before the program has run. It is compared with the most bytes that are live at once by its own
- * account, residents included, and the share that the engine loses of that; if it had to wait, with what the pool has
- * reserved, and that share of it, too.
+ * account, residents included, and that share; if it had to wait, with what the pool has reserved, and that share of
+ * it, too.
  *
  * Not here: for what the pool may grow beside an open plan (seam__planned_must_grow).
  *
@@ -19,7 +21,8 @@
 
 #include <stdint.h>
 
-/* Bytes that a pool without a plan needs for blocks of which so many bytes live at once; at least two chunks more. */
+/* Bytes that a pool without a plan needs for blocks of which so many bytes live at once; at least two chunks more (0:
+ * no chunk is counted). */
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes);
 
 #endif

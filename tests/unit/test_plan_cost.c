@@ -7,6 +7,6 @@
 
 Test(plan_cost, pool_without_a_plan_needs_a_share_or_two_chunks_more_than_lives)
 {
-	cr_expect_eq(seam__plan_cost_without(1280 * MIB, 2 * MIB), 1290 * MIB);
+	cr_expect_eq(seam__plan_cost_without(5120 * MIB, 2 * MIB), 5130 * MIB);
 	cr_expect_eq(seam__plan_cost_without(128 * MIB, 2 * MIB), 132 * MIB);
 }
