@@ -150,7 +150,7 @@ static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 		learner->repeats_from = 0;
 		seam__looks_change(&learner->looks, now);
 	} else {
-		seam__looks_fail(&learner->looks, now);
+		seam__looks_fail(&learner->looks, learner->looked);
 	}
 	learner->proven = false;
 }
