@@ -122,7 +122,7 @@ static void run(struct bed *bed)
 	note(bed, STEP_OPEN, at);
 	uint32_t middle = arena.count / 2;
 	at = seam__clock_ns();
-	uint64_t lent = seam__arena_lend(engine, &arena, middle, stream);
+	uint64_t lent = seam__arena_lend(engine, &arena, middle, 1, stream);
 	note(bed, STEP_LEND, at);
 	at = seam__clock_ns();
 	check(seam__arena_collect(engine, &arena, middle, 1) == lent && lent != 0, "not what was lent");

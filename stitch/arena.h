@@ -142,11 +142,13 @@ void seam__arena_open(struct seam_arena *arena);
  * bytes newly leased. Fails silently without metadata: nothing more is leased then. O(blocks there). */
 uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count);
 
-/* [lock] OPEN: chunk i goes back to the engine for now: its leases are free blocks where it is, usable at once on
- * `stream`, on others once it has passed what it was given so far. The stream is ordered behind all that used the
- * chunk, and behind the joins (seam__arena_join); no block of the arena may live in it. Returns the bytes; 0: nothing
- * of it is leased. A chunk whose bytes are all free becomes a whole chunk again, which can be stitched. */
-uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *stream);
+/* [lock] OPEN: chunks [first, first + count) go back to the engine for now: their leases are free blocks where they
+ * are, usable at once on `stream`, on others once it has passed what it was given so far. The stream is ordered behind
+ * all that used the chunks, and behind the joins (seam__arena_join); no block of the arena may live in them. Returns
+ * the bytes; 0: nothing of them is leased. A chunk whose bytes are all free becomes a whole chunk again, which can be
+ * stitched. O(blocks there). */
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count,
+	struct seam_stream *stream);
 
 /* The chunk that contains `offset` (< bytes). O(log chunks). */
 uint32_t seam__arena_chunk_at(const struct seam_arena *arena, uint64_t offset);

@@ -250,14 +250,17 @@ uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, 
 	return bytes;
 }
 
-uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t i, struct seam_stream *stream)
+uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t count,
+	struct seam_stream *stream)
 {
-	SEAM_ASSERT(arena->state == SEAM_ARENA_OPEN && i < arena->count);
-	const struct seam_arena_users users = {NULL, &stream, 1};
-	uint64_t bytes = seam__arena_give(engine, arena, i, i + 1, NULL, &users);
-	arena->chunks[i].lent |= bytes != 0;
-	arena->chunks[i].lacks |= bytes != 0;
-	return bytes;
+	SEAM_ASSERT(arena->state == SEAM_ARENA_OPEN && first <= arena->count && count <= arena->count - first);
+	const struct seam_arena_users users = {NULL, &stream, 1}; /* no metadata is needed for one */
+	for (uint32_t i = first; i < first + count; i++) {
+		const bool has_leases = arena->chunks[i].leased_bytes != 0;
+		arena->chunks[i].lent |= has_leases;
+		arena->chunks[i].lacks |= has_leases;
+	}
+	return seam__arena_give(engine, arena, first, first + count, NULL, &users);
 }
 
 /* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved.

@@ -29,41 +29,44 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 	return arena->chunks[i].offset + arena->chunks[i].bytes;
 }
 
-/* What is blocked in chunk i is its gaps, as they are now. With an error some of them are not: the arena is to be
- * closed. */
-static enum seam_rc block(struct seam_active_plan *active, uint32_t i)
+/* What is blocked in chunks [first, end) is their gaps, as they are now, chunk by chunk. With an error some of them are
+ * not: the arena is to be closed. */
+static enum seam_rc block(struct seam_active_plan *active, uint32_t first, uint32_t end)
 {
-	const uint64_t begin = active->arena.chunks[i].offset, end = end_of(&active->arena, i);
+	const struct seam_arena *arena = &active->arena;
 	struct blocking blocking = {.matcher = active->matcher};
-	seam__matcher_unblock(active->matcher, begin, end);
-	if (active->arena.chunks[i].leased_bytes != active->arena.chunks[i].bytes)
-		seam__arena_gaps(&active->arena, begin, end, block_gap, &blocking);
+	seam__matcher_unblock(active->matcher, arena->chunks[first].offset, end_of(arena, end - 1));
+	for (uint32_t i = first; i < end; i++) {
+		const struct seam_arena_chunk *at = &arena->chunks[i];
+		if (at->leased_bytes != at->bytes)
+			seam__arena_gaps(arena, at->offset, end_of(arena, i), block_gap, &blocking);
+	}
 	return blocking.rc;
 }
 
 enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t first)
 {
-	enum seam_rc rc = SEAM_OK;
-	for (uint32_t i = first; i < active->arena.count && rc == SEAM_OK; i++)
-		rc = block(active, i);
-	return rc;
+	return first == active->arena.count ? SEAM_OK : block(active, first, active->arena.count);
+}
+
+static uint64_t count_lent(const struct seam_arena *arena, uint32_t first, uint32_t end)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = first; i < end; i++)
+		bytes += arena->chunks[i].lent ? arena->chunks[i].bytes : 0;
+	return bytes;
 }
 
 uint64_t seam__active_collect(
 	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t count)
 {
 	struct seam_arena *arena = &active->arena;
-	uint64_t bytes = 0;
-	for (uint32_t i = first; i < first + count; i++) {
-		bool lent = arena->chunks[i].lent;
-		uint64_t leased_bytes = seam__arena_collect(runtime->engine, arena, i, 1);
-		if (lent && !arena->chunks[i].lent)
-			active->lent_bytes -= arena->chunks[i].bytes;
-		if (block(active, i) != SEAM_OK) {
-			seam__planned_drop(runtime);
-			return 0;
-		}
-		bytes += leased_bytes;
+	const uint64_t lent_bytes = count_lent(arena, first, first + count);
+	const uint64_t bytes = seam__arena_collect(runtime->engine, arena, first, count);
+	active->lent_bytes -= lent_bytes - count_lent(arena, first, first + count);
+	if (block(active, first, first + count) != SEAM_OK) {
+		seam__planned_drop(runtime);
+		return 0;
 	}
 	runtime->counts.collects += bytes != 0;
 	return bytes;
@@ -74,37 +77,49 @@ void seam__planned_beside(struct seam_runtime *runtime)
 	seam__matcher_beside(seam__active_open(runtime)->matcher, 1);
 }
 
+/* The chunk of the arena that is mapped in the slot; UINT32_MAX: none of it is. */
+static uint32_t kept_at(const struct seam_active_plan *active, const struct seam_slot *slot)
+{
+	const struct seam_chunk *chunk = slot->mapping != NULL ? slot->mapping->chunk : NULL;
+	if (chunk == NULL || chunk->kept == 0 || chunk->kept_at >= active->arena.count ||
+		active->arena.chunks[chunk->kept_at].chunk != chunk)
+		return UINT32_MAX;
+	return chunk->kept_at;
+}
+
 void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view *view, uint64_t offset, uint64_t bytes)
 {
 	struct seam_active_plan *open = seam__active_open(runtime);
 	seam__matcher_beside(open->matcher, -1);
 	if (open->suspended)
 		return;
-	for (uint32_t i = seam__view_slot_at(view, offset);
-		i < view->slot_count && view->slots[i].offset < offset + bytes; i++) {
-		const struct seam_mapping *mapping = view->slots[i].mapping;
-		if (mapping == NULL || mapping->chunk->kept == 0 || !runtime->open)
+	uint32_t i = seam__view_slot_at(view, offset);
+	while (runtime->open && i < view->slot_count && view->slots[i].offset < offset + bytes) {
+		const uint32_t first = kept_at(open, &view->slots[i++]);
+		if (first == UINT32_MAX)
 			continue;
-		struct seam_active_plan *active = seam__active_open(runtime);
-		uint32_t at = mapping->chunk->kept_at;
-		if (at < active->arena.count && active->arena.chunks[at].chunk == mapping->chunk)
-			(void)seam__active_collect(runtime, active, at, 1);
+		uint32_t end = first + 1;
+		for (; i < view->slot_count && view->slots[i].offset < offset + bytes; i++, end++) {
+			if (kept_at(open, &view->slots[i]) != end)
+				break;
+		}
+		(void)seam__active_collect(runtime, open, first, end - first);
 	}
 }
 
-/* Chunk i goes to the engine, for a request on the stream. Returns its bytes; 0 where that is not possible. */
-static uint64_t lend(
-	struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t i, struct seam_stream *stream)
+/* Chunks [first, end) go to the engine, for a request on the stream. Returns their bytes; 0 where that is not possible.
+ */
+static uint64_t lend(struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t end,
+	struct seam_stream *stream)
 {
 	struct seam_arena *arena = &active->arena;
-	if (!seam__active_order(runtime, active, arena->chunks[i].offset, end_of(arena, i), stream))
+	if (!seam__active_order(runtime, active, arena->chunks[first].offset, end_of(arena, end - 1), stream))
 		return 0;
-	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, i, stream);
-	if (bytes == 0)
-		return 0;
-	active->lent_bytes += arena->chunks[i].bytes;
-	if (block(active, i) != SEAM_OK)
-		seam__planned_drop(runtime);
+	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, first, end - first, stream);
+	active->lent_bytes += bytes;
+	runtime->counts.lends += end - first;
+	if (block(active, first, end) != SEAM_OK)
+		seam__planned_drop(runtime); /* all of the arena is free */
 	return bytes;
 }
 
@@ -120,21 +135,20 @@ struct lending {
 static bool lend_in(void *user, uint64_t begin, uint64_t end)
 {
 	struct lending *lending = user;
-	struct seam_arena *arena = &lending->active->arena;
-	uint32_t i = seam__arena_chunk_at(arena, begin);
-	i += arena->chunks[i].offset < begin;
-	for (; i < arena->count && end_of(arena, i) <= end && lending->bytes < lending->wanted_bytes; i++) {
-		SEAM_ASSERT(arena->chunks[i].leased_bytes == arena->chunks[i].bytes);
-		const uint64_t bytes = lend(lending->runtime, lending->active, i, lending->stream);
-		if (bytes == 0)
-			return true;
-		lending->bytes += bytes;
-		lending->runtime->counts.lends++;
-		if (!lending->runtime->open)
-			return true; /* without metadata for the blocked range the plan went: all of the arena is free
-				      */
+	const struct seam_arena *arena = &lending->active->arena;
+	uint32_t first = seam__arena_chunk_at(arena, begin);
+	first += arena->chunks[first].offset < begin;
+	uint32_t behind = first;
+	uint64_t bytes = lending->bytes;
+	for (; behind < arena->count && end_of(arena, behind) <= end && bytes < lending->wanted_bytes; behind++) {
+		SEAM_ASSERT(arena->chunks[behind].leased_bytes == arena->chunks[behind].bytes);
+		bytes += arena->chunks[behind].bytes;
 	}
-	return lending->bytes >= lending->wanted_bytes;
+	if (behind == first)
+		return false;
+	const uint64_t lent_bytes = lend(lending->runtime, lending->active, first, behind, lending->stream);
+	lending->bytes += lent_bytes;
+	return lent_bytes == 0 || !lending->runtime->open || lending->bytes >= lending->wanted_bytes;
 }
 
 static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream,

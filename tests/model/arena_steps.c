@@ -164,7 +164,7 @@ static uint64_t lend(uint32_t i, struct seam_stream *stream)
 		if (users[k] != stream && seam__stream_order(users[k], seam__stream_stamp(users[k]), stream) != SEAM_OK)
 			return 0;
 	}
-	const uint64_t bytes = seam__arena_lend(&m.engine, arena, i, stream);
+	const uint64_t bytes = seam__arena_lend(&m.engine, arena, i, 1, stream);
 	expect(bytes == 0 || gap_bytes(0, chunk->offset, chunk->offset + chunk->bytes) == chunk->bytes,
 		"a lent chunk is leased in part");
 	m.used[0][i] = bytes != 0 ? 0 : m.used[0][i];

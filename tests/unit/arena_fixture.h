@@ -150,7 +150,7 @@ static inline uint64_t lend_to(uint32_t i, uint64_t stream)
 	seam__mutex_lock(&engine.lock);
 	(void)entries(stream, 0, &entry);
 	cr_assert_eq(seam__arena_join(&engine, &arena, entry), SEAM_OK);
-	const uint64_t bytes = seam__arena_lend(&engine, &arena, i, entry);
+	const uint64_t bytes = seam__arena_lend(&engine, &arena, i, 1, entry);
 	seam__mutex_unlock(&engine.lock);
 	expect_arena();
 	return bytes;

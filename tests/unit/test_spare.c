@@ -35,7 +35,7 @@ static uint64_t lend_next(void *user, const struct seam_ask *ask, uint64_t bytes
 	struct seam_stream *stream = lent_after_count != 0 ? lent_after[0] : ask->stream;
 	cr_assert_eq(seam__arena_join(&engine, &arena, stream), SEAM_OK);
 	while (lent < bytes && next_chunk < arena.count)
-		lent += seam__arena_lend(&engine, &arena, next_chunk++, stream);
+		lent += seam__arena_lend(&engine, &arena, next_chunk++, 1, stream);
 	return lent;
 }
 
