@@ -134,16 +134,21 @@ static void add_loaded(struct seam_learner *learner)
 	go_on(learner);
 }
 
+/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies
+ * elsewhere. With both locks. */
+static enum seam_rc try_begin(struct seam_learner *learner)
+{
+	const bool same = learner->extends == (seam__learner_extends(learner) != NULL);
+	return same ? seam__learner_begin(learner) : SEAM_NOT_FOUND;
+}
+
 static void begin(struct seam_learner *learner)
 {
 	seam__learner_stop(learner);
-	/* Addresses of the plan are those of the arena that it was made for; if that was dropped since, what stays lies
-	 * elsewhere. */
-	bool same = learner->extends == (seam__learner_extends(learner) != NULL);
-	enum seam_rc rc = same ? seam__learner_begin(learner) : SEAM_NOT_FOUND;
+	enum seam_rc rc = try_begin(learner);
 	if (rc == SEAM_MAPPINGS) {
 		seam__planned_sweep(learner->runtime, SEAM_SWEEP_ALL);
-		rc = seam__learner_begin(learner);
+		rc = try_begin(learner);
 	}
 	/* What the engine stitched when it had no plan is in the way: one view a step. */
 	const bool goes_on = rc == SEAM_MAPPINGS && seam__engine_free_view(learner->engine);

@@ -73,7 +73,7 @@ struct seam_learner {
 	struct seam_iterations rhythm;     /* PLAN */
 	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
 	uint64_t work_ns;
-	uint64_t most_bytes;      /* of reserved memory, with plans (plan_cost.h) */
+	uint64_t most_bytes;      /* that the pool may reserve with a plan (plan_cost.h) */
 	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
 	uint64_t recorded_events; /* of the recording that `rhythm` was found in */
 	uint32_t kind;            /* of `rhythm`: being planned */

@@ -19,12 +19,15 @@ static inline void seam__learner_go(struct seam_learner *learner)
 	seam__mutex_unlock(&learner->engine->change);
 }
 
-/* What no plan may raise, as the pool has it now: learner->most_bytes. With the engine's `lock`. */
+/* What no plan may raise, as the pool has it now: learner->most_bytes. A multiple of the granularity, as what is
+ * reserved. With the engine's `lock`. */
 static inline void seam__learner_note_most(struct seam_learner *learner)
 {
-	const uint64_t without_bytes = seam__plan_cost_without(learner->engine->counts.live_bytes_peak, 0);
-	const uint64_t peak_bytes = seam__bits_max(learner->engine->memory.reserved_peak_bytes, without_bytes);
-	learner->most_bytes = seam__bits_max(learner->most_bytes, peak_bytes);
+	const struct seam_engine *engine = learner->engine;
+	const uint64_t without_bytes = seam__plan_cost_without(engine->counts.live_bytes_peak, 0);
+	const uint64_t most_bytes = without_bytes - without_bytes % engine->memory.granularity_bytes;
+	learner->most_bytes =
+		seam__bits_max(learner->most_bytes, seam__bits_max(engine->memory.reserved_peak_bytes, most_bytes));
 }
 
 /* Events and marked steps that were recorded so far. */
@@ -47,7 +50,7 @@ struct seam_live_range {
 struct seam_live_range seam__learner_range(const struct seam_trace *trace, uint64_t first, uint64_t last);
 
 /* Plans the chosen kind around the residents as they lie now: survey, plan and loaded plan are set. Errors: those of
- * seam_plan_make(); SEAM_UNSUPPORTED: it would cost more memory than the pool has now. */
+ * seam_plan_make(); SEAM_UNSUPPORTED: it would take more than most_bytes. */
 SEAM_MUST_USE enum seam_rc seam__learner_plan(struct seam_learner *learner);
 
 /* How long a period of so many requests may be placed, in steps instead of time in a deterministic pool, and how good

@@ -132,8 +132,8 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 	learner->state = SEAM_LEARN_PLAN;
 }
 
-/* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else it
- * was an attempt that led to nothing. It may be planned again. */
+/* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else the
+ * newest look led to nothing: the one that made it, or one at which it was new. It may be planned again. */
 static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 {
 	seam__mutex_lock(&learner->engine->lock);

@@ -45,8 +45,10 @@ void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time
 		seam__bits_max(now.steps + window_steps / STEPS_SHARE + 1, schedule->since.steps + LEAST_STEPS);
 }
 
-void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time now)
+void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time looked)
 {
-	schedule->next.events = now.events + seam__looks_window(schedule, now) + SEAM_LOOKS_LEAST_EVENTS;
-	schedule->next.steps = now.steps + (now.steps - schedule->since.steps) + 1;
+	if (looked.events < schedule->since.events)
+		return; /* the window has begun anew since */
+	schedule->next.events = looked.events + seam__looks_window(schedule, looked) + SEAM_LOOKS_LEAST_EVENTS;
+	schedule->next.steps = looked.steps + (looked.steps - schedule->since.steps) + 1;
 }

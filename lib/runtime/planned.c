@@ -190,10 +190,8 @@ enum seam_miss seam__planned_alloc(struct seam_runtime *runtime, const struct se
 bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *ask, const struct seam_request *request,
 	struct seam_plan_block **ret_block, uint64_t *ret_va)
 {
-	struct seam_active_plan *active = seam__active_open(runtime);
-	if (active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH || seam__planned_must_grow(runtime))
-		return false;
-	if (seam__engine_has_hit(ask))
+	struct seam_active_plan *active = seam__planned_lender(runtime, ask->stream);
+	if (active == NULL || seam__engine_has_hit(ask))
 		return false; /* what is free elsewhere is found sooner, and in nobody's way */
 	struct seam_plan_block *plan_block = seam__matcher_borrow(active->matcher, request->bytes);
 	if (plan_block == NULL || hand_out(runtime, active, plan_block, ask->stream) != SEAM_MISS_NONE)

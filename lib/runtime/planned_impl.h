@@ -89,9 +89,10 @@ void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *act
  * not. */
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Whether the last request must not have idle memory of the plan: it came where the program was to ask for something
- * that stays, and may stay itself. */
-bool seam__planned_must_grow(const struct seam_runtime *runtime);
+/* The open active plan, if a request on the stream may have what it leaves idle; else NULL: with plan_reuse other than
+ * stitch; where the program was to ask for something that stays, as what it asks for may stay itself; with reuse:own,
+ * if another stream uses the arena too, for it would have to be waited for. */
+struct seam_active_plan *seam__planned_lender(const struct seam_runtime *runtime, const struct seam_stream *stream);
 
 /* For qsort(): struct seam_plan_range by where they begin. */
 static inline int seam__ranges_compare(const void *left, const void *right)

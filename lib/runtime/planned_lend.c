@@ -213,26 +213,20 @@ static uint64_t give_all(struct seam_runtime *runtime)
 		(mappings - runtime->engine->memory.mapping_count);
 }
 
-/* What a program makes first stays: chunks that it is lent never come back. */
-bool seam__planned_must_grow(const struct seam_runtime *runtime)
+struct seam_active_plan *seam__planned_lender(const struct seam_runtime *runtime, const struct seam_stream *stream)
 {
 	const struct seam_prologue *prologue = &runtime->prologue;
-	return prologue->active != NULL && prologue->is_stranger && prologue->may_stay;
-}
-
-/* The open active plan, if it can do without what it leaves idle; else NULL. */
-static struct seam_active_plan *find_lender(const struct seam_runtime *runtime)
-{
 	struct seam_active_plan *active = seam__active_open(runtime);
-	if (!runtime->open || active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH ||
-		seam__planned_must_grow(runtime))
+	if (!runtime->open || active->suspended || runtime->reuse != SEAM_PLAN_REUSE_STITCH)
 		return NULL;
-	return active;
+	if (prologue->active != NULL && prologue->is_stranger && prologue->may_stay)
+		return NULL; /* what a program makes first stays: what it is lent never comes back */
+	const bool is_alone = active->stream_count == 0 || (active->stream_count == 1 && active->streams[0] == stream);
+	return is_alone || runtime->engine->policy.reuse != SEAM_REUSE_OWN ? active : NULL;
 }
 
-/* Blocks that were freed while other streams used them, as far as those have passed. The driver is asked here about who
- * uses what is idle, too: where anything comes back the engine asks again before it asks for that. Returns what closed
- * active plans gave back. */
+/* Blocks that were freed while other streams used them, as far as those have passed: the driver is asked, where there
+ * are any. Returns what closed active plans gave back. */
 static uint64_t give_passed(struct seam_runtime *runtime)
 {
 	const uint64_t leased_bytes = runtime->engine->counts.leased_bytes;
@@ -243,7 +237,7 @@ static uint64_t give_passed(struct seam_runtime *runtime)
 
 static uint64_t give_idle(struct seam_runtime *runtime, const struct seam_ask *ask, uint64_t bytes)
 {
-	struct seam_active_plan *active = find_lender(runtime);
+	struct seam_active_plan *active = seam__planned_lender(runtime, ask->stream);
 	return active == NULL ? 0 : lend_idle(runtime, active, ask->stream, bytes);
 }
 

@@ -231,3 +231,17 @@ Test(learner_chunks, without_mappings_and_idle_views_there_is_no_plan)
 	memory->mapping_limit = limit;
 	close_pool();
 }
+
+/* Else a plan would be made for which no chunk may be. */
+Test(learner_chunks, what_no_plan_may_raise_is_whole_chunks)
+{
+	begin();
+	struct seam_learner *learner = pool->learner;
+	pool->engine.counts.live_bytes_peak = MIB(5120) - 512;
+	seam__learner_note_most(learner);
+	cr_expect_eq(learner->most_bytes, MIB(5128), "a 512th is 10 MiB");
+	pool->engine.memory.reserved_peak_bytes = MIB(5140);
+	seam__learner_note_most(learner);
+	cr_expect_eq(learner->most_bytes, MIB(5140));
+	close_pool();
+}

@@ -64,6 +64,17 @@ Test(look_schedule, attempt_that_fails_waits_for_twice_the_window)
 	cr_expect(seam__looks_are_due(&schedule, at(9001, 19)));
 }
 
+Test(look_schedule, attempt_from_before_a_change_moves_nothing)
+{
+	struct seam_look_schedule schedule;
+	seam__looks_init(&schedule);
+	seam__looks_change(&schedule, at(5000, 10));
+	const struct seam_look_time next = schedule.next;
+	seam__looks_fail(&schedule, at(4000, 9));
+	cr_expect_eq(schedule.next.events, next.events);
+	cr_expect_eq(schedule.next.steps, next.steps);
+}
+
 Test(look_schedule, steps_make_a_look_due_after_two_iterations_and_then_a_quarter_more)
 {
 	struct seam_look_schedule schedule;

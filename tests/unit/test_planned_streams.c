@@ -138,6 +138,23 @@ Test(planned_streams, what_is_lent_is_ordered_behind_pending_work)
 	close_with_streams();
 }
 
+/* With reuse:own nobody is made to wait for it: the pool grows. */
+Test(planned_streams, nothing_is_lent_to_another_stream_with_reuse_own)
+{
+	open_with_streams("plan:inline,chunk_bytes:2M,reuse:own");
+	run_until_planned();
+	iterate(WORK_NS);
+	const uint64_t reserved = get_stats().reserved_bytes, bytes = reserved + MIB(2);
+	const uint64_t waits = driver->counts[SEAM_DRV_stream_wait_event].calls;
+	void *strange = must_alloc(bytes, streams[0]);
+	cr_expect_eq(get_plan_stats().lent_bytes, 0);
+	cr_expect_eq(driver->counts[SEAM_DRV_stream_wait_event].calls, waits);
+	cr_expect_gt(get_stats().reserved_bytes, bytes, "the arena is not in it");
+	launch(streams[0], strange, bytes, WORK_NS);
+	must_free(strange);
+	close_with_streams();
+}
+
 /* No block goes while another stream uses it. */
 Test(planned_streams, memory_of_streams_that_share_no_block_changes_them_in_order)
 {
