@@ -13,9 +13,9 @@
  *
  * Streams. A leased byte carries no stamp. What was free on a stream whose work had not passed when it was leased is
  * remembered as a *join*: before such an arena's memory is used on another stream that stream must be ordered behind
- * (seam__arena_join). Who gives bytes back says which streams used the chunk.
+ * (seam__arena_join). Bytes are given back with the streams that used them; lent, to one that is ordered behind those.
  *
- * Not here: which request lies where (lib/core/matcher.h), when to do what (lib/core/planned.h).
+ * Not here: which request lies where (lib/runtime/matcher.h), when to do what (lib/runtime/planned.h).
  *
  * Invariants (seam__arena_check)
  *   A1  the view maps chunk i of the list at its offset; offsets ascend without a gap; every chunk is `kept`, and
@@ -114,8 +114,7 @@ void seam__survey_fini(struct seam_engine *engine, struct seam_survey *survey);
 /* ---- preparing ---- */
 
 /* [both; drops lock] Keeps the chunks with these numbers (distinct), in this order, and new ones of fresh_bytes in all
- * behind them (whole chunks of chunk_bytes, the last just large enough; 0: as growth would make them, but no larger
- * than a 512th: blocks end where they will, and only chunks that are idle as a whole can be lent), and reserves
+ * behind them (whole chunks of chunk_bytes, the last just large enough; 0: as growth would make them), and reserves
  * addresses for max(their bytes, reserve_bytes). Errors: SEAM_NOT_FOUND (a chunk is gone, or a survey would not list it
  * now: survey again), SEAM_OOM_DEVICE, SEAM_OOM_VA, SEAM_MAPPINGS (more than the budget leaves), SEAM_OOM_META,
  * SEAM_DRIVER; *ret_arena is untouched then. */
@@ -173,9 +172,9 @@ void seam__arena_add_join(struct seam_arena *arena, struct seam_stream *stream, 
 /* ---- the end ---- */
 
 /* [lock] OPEN -> CLOSED (READY, PREPARING: too). busy: for each chunk of which something is leased (others are not
- * read) how many live blocks of the arena touch it, NULL: none; the chunks without go back at once, as lend does, to
- * all of `streams`; where the metadata for waiting is lacking, by seam__arena_finish(). No other chunk is kept any
- * more. */
+ * read) how many live blocks of the arena touch it, NULL: none; the chunks without go back at once, usable when all
+ * of `streams`, and the joins that are left, have passed; where the metadata for waiting is lacking, by
+ * seam__arena_finish(). No other chunk is kept any more. */
 void seam__arena_close(struct seam_engine *engine, struct seam_arena *arena, const uint32_t *busy,
 	struct seam_stream *const *streams, uint32_t stream_count);
 

@@ -121,7 +121,7 @@ uint64_t seam__learner_offset(const struct seam_arena *arena, const struct seam_
 
 /* [both; drops lock] An arena for the loaded plan: an active plan that is being prepared, or more chunks for the open
  * one. Errors: those of seam__arena_begin(); SEAM_NOT_FOUND also where the pool has grown since the survey, and would
- * have more than the plan is worth. */
+ * have more than most_bytes then. */
 SEAM_MUST_USE enum seam_rc seam__learner_begin(struct seam_learner *learner);
 
 /* [both] An active plan whose arena is ready is open; where it takes the place of one that serves it starts at once.

@@ -3,8 +3,8 @@
 
 #include "bits.h"
 
-/* The engine reserves one part in so many more than lives at once, where it does well: half a percent is the mean of
- * recorded programs (bench/results/ablation.md, what no plan may raise). */
+/* The engine reserves a two-hundredth more than lives at once, on average. A plan may take less than that: 0.2 %
+ * (bench/results/ablation.md, what no plan may raise). */
 #define ENGINE_SHARE 512u
 /* Chunks that are used in part in any pool: one of what stays and one of what comes and goes. */
 #define BEGUN_CHUNKS 2u

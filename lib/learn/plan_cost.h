@@ -21,8 +21,8 @@
 
 #include <stdint.h>
 
-/* Bytes that a pool without a plan needs for blocks of which so many bytes live at once; at least two chunks more (0:
- * no chunk is counted). */
+/* Bytes that a pool without a plan needs for blocks of which so many bytes live at once; at least two chunks more
+ * (chunk_bytes 0: without those). */
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes);
 
 #endif

@@ -38,7 +38,7 @@ static bool goes_on(const struct seam_repetition *repetition)
 		repetition->later_bytes <= repetition->peak_bytes + repetition->peak_bytes / LATER_SHARE;
 }
 
-static bool is_off_plan_or_overdue(const struct seam_repetition *repetition)
+static bool hardly_overlaps(const struct seam_repetition *repetition)
 {
 	return repetition->overlap_bytes <= (repetition->peak_bytes - repetition->stays_bytes) / OVERLAP_SHARE;
 }
@@ -46,6 +46,6 @@ static bool is_off_plan_or_overdue(const struct seam_repetition *repetition)
 bool seam__repetition_is_iteration(const struct seam_repetition *repetition, uint64_t known_events)
 {
 	return is_like(repetition->length, known_events, LIKE_SHARE) ||
-		(fill_the_window(repetition) && are_of_one_kind(repetition) && is_off_plan_or_overdue(repetition) &&
+		(fill_the_window(repetition) && are_of_one_kind(repetition) && hardly_overlaps(repetition) &&
 			goes_on(repetition));
 }

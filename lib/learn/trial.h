@@ -3,9 +3,9 @@
  * A plan is of iterations that looked alike. Its lifetimes may still not be those of the next iteration: frees of other
  * threads come at other times, sizes depend on data, an iteration is of another kind. Blocks that live longer than
  * planned lie in the way of slots, what is missed is served elsewhere and lies in the way of others, and the pool
- * grows. So a plan may start only after a trial: requests that were recorded since it was made are asked of a matcher
- * of its own, which has no memory. If that serves all but one request in SEAM_MISSED_SHARE the plan is good; else it is
- * tried on later ones.
+ * grows. So a plan may start only after a trial: requests that were recorded lately, and at last since it was made, are
+ * asked of a matcher of its own, which has no memory. If that serves all but one request in SEAM_MISSED_SHARE the plan
+ * is good; else it is tried on later ones.
  *
  * Not here: when a plan is tried (learner.c), where in a pool's memory it starts (lib/runtime/suspend.c).
  * Pure. No locks.

@@ -5,10 +5,10 @@
  * on. That work is counted in steps of some 80 instructions. Every request of the pool earns a few steps, about a fifth
  * of what the engine takes for a request with its free; a hit earns what it saves as well. A plan starts or goes on
  * only if what that takes is there. So a plan that serves too little for what it costs waits, suspended, for as long as
- * it takes to earn it: whatever the program does, plans cost about a fifth more than no plan at most.
+ * it takes to earn it, and costs about a fifth more than no plan. One that serves may overdraw the account: what it
+ * misses in the two periods before it is dropped is not bounded by it.
  *
- * Not here: the worker's time; when a plan departs (suspend.c). What a plan that serves spends may overdraw the
- * account.
+ * Not here: the worker's time; when a plan departs (suspend.c).
  *
  * Invariant: Q11 of planned.h.
  * Locks: the engine's `lock`.

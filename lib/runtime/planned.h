@@ -65,7 +65,7 @@ struct seam_active_plan {
 	uint32_t held_capacity;       /* at least `recorded` */
 	uint32_t recorded;            /* blocks with uses, live or held: a free needs no memory */
 	uint64_t next_poll;           /* in the engine's count of allocations: when the driver is asked again */
-	struct seam_stream **streams; /* that have used the arena; referenced */
+	struct seam_stream **streams; /* that have used the arena, or were lent some of it; referenced */
 	uint64_t *joined;             /* per stream: the version of the arena's joins that it is ordered behind */
 	uint64_t *behind; /* [stream * stream_capacity + other]: the stamp of the other that it is ordered behind */
 	uint64_t *latest; /* per stream: for whoever counts them (users.c) */

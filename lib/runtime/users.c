@@ -1,14 +1,14 @@
 /* users.c: the streams that use an arena, and in which order. See planned.h.
  *
  * Who used a byte of the arena last is noted when its block is freed, as far as anybody will ask: once a second stream
- * asks for memory, or a block goes that other streams use still. A stream that gets memory is ordered behind exactly
- * that: nothing is to be done where the stamp has passed, or where the stream is ordered behind it already. So no
- * request waits for what other streams were given since. Whoever is ordered behind the last user is ordered behind
- * those before.
+ * asks for memory, or a block goes that other streams use still. A stream that gets memory waits, on the device, for an
+ * event of the last user that covers that stamp: one that was recorded since, else one recorded now, behind all that
+ * the user was given so far. Nothing is to be done where the stamp has passed, or where the stream is ordered behind it
+ * already. Whoever is ordered behind the last user is ordered behind those before.
  *
  * A stream that asks for the first time is ordered behind all that the others were given so far: so of what went before
  * nothing need be known. Where there is no metadata to note a use it becomes a join of the arena, which every stream
- * waits for.
+ * waits for. So does what the engine did with chunks that it was lent.
  */
 #include <string.h>
 
