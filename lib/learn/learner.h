@@ -102,7 +102,7 @@ struct seam_learner {
 	uint64_t repeats_from; /* events of the window in which something was seen to repeat first; 0: nothing was */
 	bool proven;           /* at a look plans served well enough, and none went since */
 	struct seam_look_schedule looks;
-	struct seam_look_time looked;   /* when it looked last, */
+	struct seam_look_time looked;   /* when it searched last, */
 	uint64_t window_events;         /* and how far back */
 	uint64_t place_ns, place_nodes; /* of placing, and some more for each request; nodes in deterministic mode. More
 					   where that led to nothing; tests make them less */

@@ -20,7 +20,7 @@ static void see_all(struct seam_learner *learner, const struct seam_planned_coun
 }
 
 /* Whether what is open serves well enough. */
-static bool is_served(struct seam_learner *learner)
+static bool is_served(struct seam_learner *learner, struct seam_look_time now)
 {
 	const struct seam_planned_counts *counts = &learner->runtime->counts;
 	seam__mutex_lock(&learner->engine->lock);
@@ -55,7 +55,7 @@ static bool is_served(struct seam_learner *learner)
 		return false;
 	learner->proven = true;
 	learner->known_events = learner->period_events;
-	seam__looks_serve(&learner->looks, learner->looked, 2 * learner->period_requests);
+	seam__looks_serve(&learner->looks, now, 2 * learner->period_requests);
 	return true;
 }
 
@@ -133,7 +133,7 @@ static void search(struct seam_learner *learner, const struct seam_trace *record
 }
 
 /* A plan went since the last look, and none came in its place. The window begins anew if it had served well; else the
- * newest look led to nothing: the one that made it, or one at which it was new. It may be planned again. */
+ * look that made it led to nothing. It may be planned again. */
 static void note_drops(struct seam_learner *learner, struct seam_look_time now)
 {
 	seam__mutex_lock(&learner->engine->lock);
@@ -161,11 +161,11 @@ bool seam__learner_look(struct seam_learner *learner)
 	note_drops(learner, now);
 	if (!seam__looks_are_due(&learner->looks, now))
 		return false;
-	learner->looked = now;
 	learner->window_events = seam__looks_window(&learner->looks, now);
 	seam__looks_note(&learner->looks, now);
-	if (is_served(learner))
+	if (is_served(learner, now))
 		return true;
+	learner->looked = now;
 	struct seam_trace *recording = NULL;
 	if (seam__recorder_trace(learner->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
 		search(learner, recording);

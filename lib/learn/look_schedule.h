@@ -7,7 +7,7 @@
  *
  * Two things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and three
  * at least. After an attempt that led to nothing it is due when the
- * window of the newest look has doubled.
+ * window of the look that began it has doubled.
  *
  * Not here: what a look finds (lib/plan/iterations/iterations.h), whether that is an iteration (repetition.h).
  * Pure. No locks: `work` guards it.

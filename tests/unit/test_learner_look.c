@@ -48,7 +48,7 @@ static void set_counts(const struct moment *now)
 
 /* What is to be known behind a look. */
 struct wanted {
-	bool proven, strange, serves;
+	bool proven, strange, serves, searches;
 	struct moment seen;
 };
 
@@ -67,6 +67,7 @@ static struct wanted judge(const struct moment *seen, const struct moment *start
 		.proven = open && 200 * misses <= requests,
 		.strange = open && 2 * strange > misses - misses % 2 && 16 * strange > requests - requests % 16,
 		.serves = open,
+		.searches = !open || 200 * misses > requests,
 		.seen = *now,
 	};
 }
@@ -95,6 +96,7 @@ static void look(uint64_t seed)
 	learner->proven = learner->strange = false;
 	learner->serves = true;
 	learner->looks.next.events = 0; /* one is due */
+	learner->looked.events = UINT64_MAX;
 	active.started = random_below(&state, 8) != 0;
 	runtime->open = open;
 	if (open)
@@ -110,6 +112,8 @@ static void look(uint64_t seed)
 			learner->seen_displaced == wanted.seen.displaced &&
 			learner->seen_strange == wanted.seen.strange,
 		"seed %lu: another moment was seen", (unsigned long)seed);
+	cr_assert((learner->looked.events != UINT64_MAX) == wanted.searches,
+		"seed %lu: what comes of a plan counts from the look that searched", (unsigned long)seed);
 	if (open)
 		LIST_REMOVE(&active, link);
 	runtime->open = false;
