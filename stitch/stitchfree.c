@@ -89,9 +89,7 @@ bool seam__stitch_free(struct seam_engine *engine, uint64_t mappings, uint64_t a
 uint64_t seam__stitch_free_all(struct seam_engine *engine)
 {
 	uint64_t gone = 0;
-	seam__engine_poll(engine, false);
-	struct seam_view *victim;
-	while ((victim = find_victim(engine)) != NULL && seam__stitch_drop(engine, victim))
+	while (seam__engine_free_view(engine))
 		gone++;
 	return gone;
 }

@@ -34,7 +34,6 @@ struct emu_reservation {
 	RB_ENTRY(emu_reservation) by_va;
 	uint64_t va;
 	uint64_t bytes;
-	uint64_t mappings;
 };
 SEAM_TREE_HEAD(emu_reservations, struct emu_reservation);
 

@@ -150,7 +150,7 @@ static void begin(struct seam_learner *learner)
 		seam__planned_sweep(learner->runtime, SEAM_SWEEP_ALL);
 		rc = try_begin(learner);
 	}
-	/* What the engine stitched when it had no plan is in the way: one view a step. */
+	/* Views that the engine stitched when it had no plan are in the way: one goes a step. */
 	const bool goes_on = rc == SEAM_MAPPINGS && seam__engine_free_view(learner->engine);
 	seam__learner_go(learner);
 	if (goes_on)

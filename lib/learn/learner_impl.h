@@ -19,8 +19,8 @@ static inline void seam__learner_go(struct seam_learner *learner)
 	seam__mutex_unlock(&learner->engine->change);
 }
 
-/* What no plan may raise, as the pool has it now: learner->most_bytes. A multiple of the granularity, as what is
- * reserved. With the engine's `lock`. */
+/* Raises learner->most_bytes to the limit of plans as the pool is now (plan_cost.h). A multiple of the granularity, as
+ * reserved memory is. With the engine's `lock`. */
 static inline void seam__learner_note_most(struct seam_learner *learner)
 {
 	const struct seam_engine *engine = learner->engine;

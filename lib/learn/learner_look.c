@@ -161,11 +161,11 @@ bool seam__learner_look(struct seam_learner *learner)
 	note_drops(learner, now);
 	if (!seam__looks_are_due(&learner->looks, now))
 		return false;
-	learner->window_events = seam__looks_window(&learner->looks, now);
 	seam__looks_note(&learner->looks, now);
 	if (is_served(learner, now))
 		return true;
 	learner->looked = now;
+	learner->window_events = seam__looks_window(&learner->looks, now);
 	struct seam_trace *recording = NULL;
 	if (seam__recorder_trace(learner->recorder, learner->window_events, "recorded by seam", &recording) == SEAM_OK)
 		search(learner, recording);

@@ -6,8 +6,7 @@
  * the age of the program, and all looks at a window together cost some five times the last one.
  *
  * Two things move the next look. Where steps are marked, it is due after a quarter more steps of the window, and three
- * at least. After an attempt that led to nothing it is due when the
- * window of the look that began it has doubled.
+ * at least. After an attempt that led to nothing it is due when the window of the look that began it has doubled.
  *
  * Not here: what a look finds (lib/plan/iterations/iterations.h), whether that is an iteration (repetition.h).
  * Pure. No locks: `work` guards it.
@@ -43,7 +42,8 @@ bool seam__looks_are_due(const struct seam_look_schedule *schedule, struct seam_
 /* A look is made now. */
 void seam__looks_note(struct seam_look_schedule *schedule, struct seam_look_time now);
 
-/* What the look at `looked` began led to nothing: the next one is due when the window of that look has doubled. */
+/* The attempt that the look at `looked` began led to nothing: the next one is due when the window of that look has
+ * doubled. */
 void seam__looks_fail(struct seam_look_schedule *schedule, struct seam_look_time looked);
 
 /* Events of the window. */

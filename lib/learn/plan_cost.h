@@ -5,8 +5,8 @@
  * takes as much is adopted: it saves time.
  *
  * A learnt plan is compared with the peak of what the pool has reserved, or with the most bytes that were live and the
- * share that the engine loses of that, where that is more: what blocks happened to fit into better than that is no
- * reason to go without a plan.
+ * share that the engine loses of that, where that is more: a pool that happens to lose less is no reason to go
+ * without a plan.
  *
  * A given plan is there before the program has run. It is compared with the most bytes that are live at once by its own
  * account, residents included, and that share; if it had to wait, with what the pool has reserved, and that share of

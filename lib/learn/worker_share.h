@@ -3,8 +3,8 @@
  * All of them together: at most a quarter of what the other threads of the process took, however little that is and
  * whatever the program does, and for each pool the piece of work at which that is reached: a piece is not broken off. A
  * piece is a look, a plan (the largest: 60 ms and 20 us for each request to place, up to three times; 240 ms after
- * failures), a mapping.
- * Processor time counts, not the wall clock: a busy machine changes nothing, and a program that sleeps earns nothing.
+ * failures), a mapping. Processor time counts, not the wall clock: a busy machine changes nothing, and a program that
+ * sleeps earns nothing.
  *
  * Not here: the thread, which waits where nothing is left (learner_thread.c). In a deterministic pool the program's own
  * threads work, as far as steps are counted, and there is no share.

@@ -29,8 +29,8 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 	return arena->chunks[i].offset + arena->chunks[i].bytes;
 }
 
-/* What is blocked in chunks [first, end) is their gaps, as they are now, chunk by chunk. With an error some of them are
- * not: the arena is to be closed. */
+/* Blocks the gaps of chunks [first, end) as they are now, chunk by chunk, and nothing else there. With an error some of
+ * them are not: the arena is to be closed. */
 static enum seam_rc block(struct seam_active_plan *active, uint32_t first, uint32_t end)
 {
 	const struct seam_arena *arena = &active->arena;
@@ -94,42 +94,42 @@ void seam__planned_recover(struct seam_runtime *runtime, const struct seam_view 
 	if (open->suspended)
 		return;
 	uint32_t i = seam__view_slot_at(view, offset);
-	while (runtime->open && i < view->slot_count && view->slots[i].offset < offset + bytes) {
+	const uint32_t behind = seam__view_slot_at(view, offset + bytes - 1) + 1;
+	while (runtime->open && i < behind) {
 		const uint32_t first = kept_at(open, &view->slots[i++]);
 		if (first == UINT32_MAX)
 			continue;
 		uint32_t end = first + 1;
-		for (; i < view->slot_count && view->slots[i].offset < offset + bytes; i++, end++) {
-			if (kept_at(open, &view->slots[i]) != end)
-				break;
-		}
+		for (; i < behind && kept_at(open, &view->slots[i]) == end; i++)
+			end++;
 		(void)seam__active_collect(runtime, open, first, end - first);
 	}
 }
 
-/* Chunks [first, end) go to the engine, for a request on the stream. Returns their bytes; 0 where that is not possible.
- */
-static uint64_t lend(struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t end,
-	struct seam_stream *stream)
-{
-	struct seam_arena *arena = &active->arena;
-	if (!seam__active_order(runtime, active, arena->chunks[first].offset, end_of(arena, end - 1), stream))
-		return 0;
-	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, first, end - first, stream);
-	active->lent_bytes += bytes;
-	runtime->counts.lends += end - first;
-	if (block(active, first, end) != SEAM_OK)
-		seam__planned_drop(runtime); /* all of the arena is free */
-	return bytes;
-}
-
-/* Chunks that go to the engine. */
+/* Chunks that go to the engine, for a request on a stream. */
 struct lending {
 	struct seam_runtime *runtime;
 	struct seam_active_plan *active;
 	struct seam_stream *stream;
 	uint64_t wanted_bytes, bytes;
 };
+
+/* Chunks [first, end) go. False: that is not possible. */
+static bool lend(struct lending *lending, uint32_t first, uint32_t end)
+{
+	struct seam_runtime *runtime = lending->runtime;
+	struct seam_active_plan *active = lending->active;
+	struct seam_arena *arena = &active->arena;
+	if (!seam__active_order(runtime, active, arena->chunks[first].offset, end_of(arena, end - 1), lending->stream))
+		return false;
+	const uint64_t bytes = seam__arena_lend(runtime->engine, arena, first, end - first, lending->stream);
+	active->lent_bytes += bytes;
+	lending->bytes += bytes;
+	runtime->counts.lends += end - first;
+	if (block(active, first, end) != SEAM_OK)
+		seam__planned_drop(runtime); /* all of the arena is free */
+	return true;
+}
 
 /* Only whole free chunks can be stitched. An idle range is leased, all of it (Q2). */
 static bool lend_in(void *user, uint64_t begin, uint64_t end)
@@ -146,9 +146,7 @@ static bool lend_in(void *user, uint64_t begin, uint64_t end)
 	}
 	if (behind == first)
 		return false;
-	const uint64_t lent_bytes = lend(lending->runtime, lending->active, first, behind, lending->stream);
-	lending->bytes += lent_bytes;
-	return lent_bytes == 0 || !lending->runtime->open || lending->bytes >= lending->wanted_bytes;
+	return !lend(lending, first, behind) || !lending->runtime->open || lending->bytes >= lending->wanted_bytes;
 }
 
 static uint64_t lend_idle(struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_stream *stream,

@@ -28,7 +28,7 @@ bool conf_result(int cu, int wanted, const char *file, int line, const char *cal
 #define works(call) wants(SEAM_CU_SUCCESS, call)
 #define refuses(call) wants(SEAM_CU_INVALID_VALUE, call)
 
-/* One line of TAP that cannot fail: whether it is as assumed. Returns whether the call worked. */
+/* One line of TAP that cannot fail, with the answer and the assumed one. True: the call worked. */
 bool conf_observe(int cu, int assumed, const char *call);
 #define observes(assumed, call) conf_observe((call), (assumed), #call)
 

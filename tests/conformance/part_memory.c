@@ -1,4 +1,4 @@
-/* part_memory.c: reservations, handles, mappings: what is refused, and that a refused call changes nothing.
+/* part_memory.c: reservations, handles, mappings: calls that are refused, and that those change nothing.
  *
  * Drivers differ in what they unmap and in what a mapping may reach over, and the library needs neither: see emu.h. A
  * range with holes that is unmapped may be refused, and everything stays, or all that is mapped in it goes.

@@ -209,7 +209,7 @@ Test(arena_lease, work_that_is_pending_anew_is_joined_anew)
 	plan_work(0, MIB(4), stream_b, 100);
 }
 
-/* What was pending when it was leased: the stream that gets it waits on the device, nobody else has to. */
+/* Work was pending when it was leased: the stream that gets it waits on the device, nobody else has to. */
 Test(arena_lease, what_is_lent_is_ordered_behind_the_joins)
 {
 	struct seam_block *block = alloc(4);

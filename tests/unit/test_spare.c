@@ -90,7 +90,7 @@ Test(spare, a_few_at_a_time_a_few_times)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(16), "the rest is new");
 }
 
-/* What is lent is another stream's, and pending: it is not asked for again, the pool grows. */
+/* A loan that is another stream's, and pending, is not asked for again: the pool grows. */
 Test(spare, what_cannot_be_used_is_not_asked_for_again)
 {
 	plan_work(0, MIB(12), stream_b, LONG_NS);

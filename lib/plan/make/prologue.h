@@ -5,7 +5,7 @@
  * program's first request on with what stays out of its way.
  *
  * Requests of private pools are not among them: no plan is asked for those.
- * Not here: what a pool does with it (lib/runtime/planned_prologue.c). No locks.
+ * Not here: its use in a pool (lib/runtime/planned_prologue.c). No locks.
  */
 #ifndef SEAM_PLAN_PROLOGUE_H
 #define SEAM_PLAN_PROLOGUE_H
