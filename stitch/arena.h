@@ -156,6 +156,10 @@ uint32_t seam__arena_chunk_at(const struct seam_arena *arena, uint64_t offset);
 void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t end,
 	void (*gap)(void *user, uint64_t begin, uint64_t end), void *user);
 
+/* [lock] Bytes of the arena's chunks, as far as they are mapped, in which live blocks lie whose serial is `serial` or
+ * higher. O(blocks there). */
+uint64_t seam__arena_newer_bytes(const struct seam_arena *arena, uint64_t serial);
+
 /* [lock] Orders `stream` behind what is pending in leased memory on other streams: afterwards all of it may be used
  * there. Joins that have passed are forgotten. Errors: those of seam__stream_order(): nothing may be handed out on that
  * stream then. */

@@ -115,6 +115,21 @@ void seam__arena_gaps(const struct seam_arena *arena, uint64_t begin, uint64_t e
 	show_gap(&at, end, end, gap, user);
 }
 
+uint64_t seam__arena_newer_bytes(const struct seam_arena *arena, uint64_t serial)
+{
+	uint64_t bytes = 0;
+	struct seam_arena_run run;
+	for (uint32_t i = 0; seam__arena_next_run(arena, &i, arena->count, &run);) {
+		const struct seam_block *block = seam__block_at(run.view, run.slot);
+		for (; block != NULL && block->offset < run.end; block = TAILQ_NEXT(block, link)) {
+			if (block->is == SEAM_IS_LIVE && block->serial >= serial)
+				bytes += seam__bits_min(run.end, block->offset + block->bytes) -
+					seam__bits_max(run.begin, block->offset);
+		}
+	}
+	return bytes;
+}
+
 /* A1 */
 static const char *check_chunks(const struct seam_arena *arena)
 {

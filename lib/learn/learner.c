@@ -195,6 +195,7 @@ static enum seam_rc open_new(struct seam_learner *learner)
 	seam__given_forget(learner->runtime); /* its program has not come */
 	learner->state = SEAM_LEARN_WAIT;
 	learner->active->on_trial = true;
+	learner->active->made_at = learner->surveyed_at;
 	set_trial(learner, seam__learner_time(learner), 2); /* a whole iteration lies between two marks */
 	return seam__learner_open(learner, learner->active, &learner->loaded, learner->open_below_bytes);
 }

@@ -93,6 +93,7 @@ struct seam_learner {
 	bool strange;                /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces;               /* the open arena has no room for more: the new plan gets an arena of its own */
 	uint64_t given_arena_bytes;  /* of the plan that was given last */
+	uint64_t surveyed_at;        /* the recorder's count of events when the chunks were surveyed for the plan */
 	bool extends; /* BEGIN: planned around what lies in the open arena, not for an arena of its own */
 	bool fits;    /* BEGIN: the loaded plan needs no more than the open arena has */
 	uint64_t refused[SEAM_LEARNER_REFUSED]; /* fingerprints of models that could not be planned, and of those served

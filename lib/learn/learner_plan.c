@@ -282,6 +282,7 @@ static enum seam_rc look_around(
 	const struct seam_loaded_plan *loaded = NULL;
 	seam__learner_stop(learner);
 	seam__learner_note_most(learner);
+	learner->surveyed_at = seam__learner_time(learner).events;
 	enum seam_rc rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
 	const struct seam_active_plan *open = seam__learner_extends(learner);
 	learner->extends = open != NULL;

@@ -12,7 +12,8 @@
  * account, residents included, and that share; if it had to wait, with what the pool has reserved, and that share of
  * it, too.
  *
- * Not here: for what the pool may grow beside an open plan (seam__planned_lender).
+ * Not here: what has come to lie in its place before it starts (lib/runtime/suspend.c); for what the pool may grow
+ * beside an open plan (seam__planned_lender).
  *
  * Pure.
  */

@@ -14,6 +14,7 @@ enum seam_rc seam__active_create(struct seam_runtime *runtime, struct seam_activ
 	if (active == NULL)
 		return SEAM_OOM_META;
 	seam__last_uses_init(&active->last_uses, runtime->meta);
+	active->made_at = UINT64_MAX;
 	enum seam_rc rc = seam__matcher_create(runtime->meta, &active->matcher);
 	if (rc != SEAM_OK) {
 		seam__meta_free(runtime->meta, active, sizeof *active);
@@ -184,6 +185,8 @@ enum seam_rc seam__planned_start(struct seam_runtime *runtime)
 	struct seam_active_plan *active = seam__active_open(runtime);
 	SEAM_ASSERT(active->suspended);
 	active->suspended = false;
+	if (!TAILQ_EMPTY(&runtime->engine->pending))
+		(void)seam__engine_poll(runtime->engine, false); /* or it lies in the way of slots for a period */
 	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
 	const enum seam_rc rc = seam__active_block_from(active, 0);
 	if (rc != SEAM_OK)

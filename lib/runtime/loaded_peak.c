@@ -1,5 +1,5 @@
-/* loaded_peak.c: the most bytes of a loaded plan's requests that live at once, those that depend on data as they were
- * when the plan was made: an allocator needs no less. */
+/* loaded_peak.c: how many bytes of a loaded plan's requests live at once, those that depend on data as they were when
+ * the plan was made: at most and at least in a period, and where its frontier is. */
 #include "bits.h"
 #include "loaded_plan.h"
 
@@ -23,4 +23,27 @@ struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, c
 		range.least_bytes = seam__bits_min(range.least_bytes, live_bytes);
 	}
 	return range;
+}
+
+/* The first position from the frontier on at which something is asked for, counted from the frontier's repetition. */
+static uint64_t next_request(const struct seam_loaded_plan *loaded)
+{
+	uint64_t at = loaded->frontier.position;
+	while ((loaded->actions[at % loaded->positions] & 1) != 0)
+		at++;
+	return at;
+}
+
+uint64_t seam__loaded_live_bytes(const struct seam_loaded_plan *loaded)
+{
+	uint64_t bytes = 0;
+	/* So much later that both differences are at least 0: a lifetime ends within so many repetitions. */
+	const uint64_t before = next_request(loaded) + (uint64_t)loaded->copies * loaded->positions - 1;
+	for (uint32_t i = 0; i < loaded->slots; i++) {
+		const struct seam_lifetime *lifetime = &loaded->lifetimes[i];
+		const uint64_t begun = (before - lifetime->begin) / loaded->positions,
+			       ended = (before - lifetime->end) / loaded->positions;
+		bytes += (begun - ended) * loaded->instances[(uint64_t)i * loaded->copies].bytes;
+	}
+	return bytes;
 }

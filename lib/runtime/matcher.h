@@ -105,6 +105,9 @@ struct seam_loaded_range {
 };
 struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, const struct seam_loaded_plan *loaded);
 
+/* What the loaded plan has live where its frontier is, when the frees that are due there are done. O(slots). */
+uint64_t seam__loaded_live_bytes(const struct seam_loaded_plan *loaded);
+
 /* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
  * orders; its fingerprint. */
 uint64_t seam__loaded_bytes(const struct seam_loaded_plan *loaded);

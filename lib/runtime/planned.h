@@ -93,6 +93,7 @@ struct seam_active_plan {
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */
+	uint64_t made_at;      /* serials of blocks that are younger than the plan; UINT64_MAX: it was given */
 };
 
 LIST_HEAD(seam_active_plans, seam_active_plan);
@@ -254,8 +255,8 @@ void seam__active_discard(struct seam_runtime *runtime, struct seam_active_plan 
 SEAM_MUST_USE enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active_plan *active,
 	struct seam_loaded_plan *loaded, uint64_t low_bytes);
 
-/* The open active plan is suspended, and serves from here on: it leases what is free, without a driver call. Errors:
- * SEAM_OOM_META: it has been dropped. */
+/* The open active plan is suspended, and serves from here on: it leases what is free. The driver is asked only which
+ * streams have passed, where freed blocks wait for that. Errors: SEAM_OOM_META: it has been dropped. */
 SEAM_MUST_USE enum seam_rc seam__planned_start(struct seam_runtime *runtime);
 
 /* The open active plan has stood its trial, and may start: the time that it has for that begins now. */

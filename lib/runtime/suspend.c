@@ -1,6 +1,6 @@
 /* suspend.c: when an open plan serves. It is suspended until it has started, and again when the program departs from
  * it: all memory but its live blocks is the engine's then, and it serves nothing. When the program does what the plan
- * is of, at a moment with few live bytes, the plan takes what is free in its arena and serves. No driver call is made.
+ * is of, at a moment with few live bytes, the plan takes what is free in its arena and serves. Nothing is mapped.
  *
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
@@ -8,6 +8,9 @@
  * The program does what the plan is of when three in four of its last requests are a loaded plan's by size and stream,
  * and the matcher, told of the last period, expected three in four of its end (recent.h). A plan that starts elsewhere
  * than the program is costs memory: the blocks that it has served live on among its gaps.
+ *
+ * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
+ * plan has live where the program is: what stays is not what it was made around.
  *
  * Departed: more requests than one in SEAM_MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a
  * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
@@ -34,6 +37,8 @@
 #define LATE_PERIODS                                                                                          \
 	2u /* without a moment with few live bytes: it starts with more. Of iterations of several lengths the \
 	      beginning alone, which has them, does not say which it is */
+#define OUTDATED_SHARE \
+	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -148,6 +153,16 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
 }
 
+/* Whether more bytes of blocks that are younger than the plan lie in its arena than the plan itself has live now. The
+ * program keeps what it did not keep when the plan was made, states of an optimizer say, and the plan's slots want that
+ * memory: the pool would grow by as much. */
+static bool is_outdated(const struct seam_runtime *runtime, const struct seam_active_plan *active,
+	const struct seam_loaded_plan *loaded)
+{
+	return seam__arena_newer_bytes(&active->arena, active->made_at) >
+		seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
+}
+
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
@@ -158,5 +173,11 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 	active->compare_from = runtime->recent.count + COMPARE_EACH;
 	if (loaded == NULL)
 		return false;
-	return tell(runtime, active, loaded) && seam__planned_start(runtime) == SEAM_OK;
+	if (!tell(runtime, active, loaded))
+		return false;
+	if (!active->started && is_outdated(runtime, active, loaded)) {
+		seam__planned_drop(runtime);
+		return false;
+	}
+	return seam__planned_start(runtime) == SEAM_OK;
 }

@@ -310,3 +310,24 @@ Test(arena_lease, without_metadata)
 	seam__mutex_unlock(&engine.lock);
 	cr_expect_eq(collect(0, 3), MIB(1));
 }
+
+/* The third block occupies all of the second chunk, which the arena has not, and half of the third. */
+Test(arena_lease, bytes_of_blocks_that_are_younger)
+{
+	give(alloc(8));
+	struct seam_block *blocks[3] = {alloc(1), alloc(1), alloc(3)};
+	give(blocks[1]);
+	blocks[0]->serial = 10;
+	blocks[2]->serial = 12;
+	cr_assert_eq(begin_with_all(0), SEAM_OK);
+	cr_assert_eq(arena.count, 3);
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 0), 0, "nothing is mapped");
+	cr_assert_eq(prepare(64), SEAM_OK);
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 10), MIB(2));
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 11), MIB(1));
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 13), 0);
+	(void)open_arena();
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 10), MIB(2), "what is leased is no block");
+	give(blocks[2]);
+	cr_expect_eq(seam__arena_newer_bytes(&arena, 10), MIB(1), "it is live no more");
+}

@@ -371,3 +371,32 @@ Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 	give(c);
 	close_all();
 }
+
+/* Of a program in step: before each request what the plan has live is what is live. */
+Test(matcher, what_the_plan_has_live_at_the_frontier)
+{
+	uint32_t crossing = 0;
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct program_wish wish = {
+			.seed = seed, .slots = 100, .iterations = 4, .lag = (uint32_t)seed % 3};
+		struct match_program drawn = match_program(&wish);
+		match_open(&player, "live bytes", seed);
+		match_add(&player, &drawn, true);
+		for (uint64_t repetition = 0; repetition < 6; repetition++) {
+			for (uint32_t act = 0; act < drawn.count; act++) {
+				const uint64_t live_bytes = counts().live_bytes;
+				const struct seam_loaded_plan *loaded = seam__matcher_loaded(player.matcher, 0);
+				if (repetition >= 3 && !drawn.acts[act].is_free) /* what lives on lives by then */
+					cr_assert_eq(seam__loaded_live_bytes(loaded), live_bytes,
+						"seed %lu: act %u: %lu bytes, not %lu", (unsigned long)seed, act,
+						(unsigned long)seam__loaded_live_bytes(loaded),
+						(unsigned long)live_bytes);
+				crossing += act == 0 && repetition == 5 && live_bytes != 0;
+				(void)match_act(&player, &drawn, 0, act, repetition);
+			}
+		}
+		match_close(&player);
+		match_program_fini(&drawn);
+	}
+	cr_assert_gt(crossing, 10, "next to nothing lives on: this tests little");
+}

@@ -140,3 +140,25 @@ Test(planned_loops, a_dropped_plan_serves_again_within_six_periods_at_any_age)
 		close_pool();
 	}
 }
+
+/* States of an optimizer, say: they lie where the plan that waits has its slots, and stay. */
+Test(planned_loops, a_plan_in_whose_place_something_stays_does_not_start)
+{
+	const struct loops wish = {.name = "no loop", .loops = 1, .blocks = 600, .ends = 8, .first_ends = 20};
+	open_pool(MIB(4096), "plan:inline,chunk_bytes:2M");
+	unsigned iterations = 0;
+	while (!pool->runtime->open && iterations < 20)
+		(void)iterate(&wish, iterations++ == 0);
+	cr_assert(pool->runtime->open);
+	cr_assert_not(LIST_FIRST(&pool->runtime->active_plans)->started, "it is in use: this tests nothing");
+	const uint64_t plans = pool->learner->plans;
+	for (unsigned i = 0; i < 20; i++)
+		(void)must_alloc(MIB(1) + i * KIB(4), NULL);
+	for (iterations = 0; get_plan_stats().adoptions == 0 && iterations < 20; iterations++)
+		(void)iterate(&wish, false);
+	cr_assert_eq(get_plan_stats().adoptions, 1);
+	cr_expect_gt(pool->learner->plans, plans, "the plan that was made before is in use");
+	(void)iterate(&wish, false);
+	expect_served(&wish);
+	close_pool();
+}

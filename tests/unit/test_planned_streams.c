@@ -338,3 +338,24 @@ Test(planned_streams, where_streams_are_to_share_nothing_they_do_not_wait)
 	}
 	close_with_streams();
 }
+
+/* What was freed while another stream used it is the plan's when it goes on, if that stream has passed. */
+Test(planned_streams, what_waited_for_other_streams_is_not_in_the_way_of_slots)
+{
+	open_with_streams("plan:inline,chunk_bytes:2M");
+	run_until_planned();
+	struct seam_active_plan *open = LIST_FIRST(&pool->runtime->active_plans);
+	seam__mutex_lock(&pool->engine.lock);
+	seam__active_suspend(pool->runtime, open);
+	seam__mutex_unlock(&pool->engine.lock);
+	void *block = must_alloc(MIB(5), streams[0]);
+	use(block, MIB(5), streams[0], streams[1], 0);
+	must_free(block);
+	cr_assert_eq(pool->engine.counts.pending_bytes, MIB(5), "nothing waits: this tests nothing");
+	seam__mutex_lock(&pool->engine.lock);
+	cr_expect_eq(seam__planned_start(pool->runtime), SEAM_OK);
+	cr_expect_eq(pool->engine.counts.pending_bytes, 0);
+	cr_expect_eq(open->arena.leased_bytes, open->arena.bytes);
+	seam__mutex_unlock(&pool->engine.lock);
+	close_with_streams();
+}
