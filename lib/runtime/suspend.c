@@ -9,7 +9,8 @@
  * and the matcher, told of the last period, expected three in four of its end (recent.h). A plan that starts elsewhere
  * than the program is costs memory: the blocks that it has served live on among its gaps.
  *
- * A plan that has not started goes instead when too much that is younger than it has come to lie in its arena.
+ * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
+ * plan has live where the program is: what stays is not what it was made around.
  *
  * Departed: more requests than one in SEAM_MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a
  * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
@@ -36,9 +37,8 @@
 #define LATE_PERIODS                                                                                          \
 	2u /* without a moment with few live bytes: it starts with more. Of iterations of several lengths the \
 	      beginning alone, which has them, does not say which it is */
-#define KEPT_SHARE \
+#define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
-#define MOST_PART 8u    /* of the arena, that may be occupied at a start */
 #define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
 
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -153,16 +153,14 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
 }
 
-/* Whether too much lies in the arena that is younger than the plan. If it is more than the plan has live itself, the
- * program keeps what it did not keep when the plan was made, states of an optimizer say; the plan's slots want that
- * memory, so the pool would grow. What the plan has live does not lie where the plan says, for the plan did not serve
- * it: if it is much, most slots are missed, and what is served elsewhere is in the way in the next period. */
-static bool is_obstructed(const struct seam_runtime *runtime, const struct seam_active_plan *active,
+/* Whether more bytes of blocks that are younger than the plan lie in its arena than the plan itself has live now. The
+ * program keeps what it did not keep when the plan was made, states of an optimizer say, and the plan's slots want that
+ * memory: the pool would grow by as much. */
+static bool is_outdated(const struct seam_runtime *runtime, const struct seam_active_plan *active,
 	const struct seam_loaded_plan *loaded)
 {
-	const uint64_t bytes = seam__arena_newer_bytes(&active->arena, active->made_at);
-	return bytes > active->arena.bytes / MOST_PART ||
-		bytes > seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / KEPT_SHARE;
+	return seam__arena_newer_bytes(&active->arena, active->made_at) >
+		seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
 }
 
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -177,7 +175,7 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 		return false;
 	if (!tell(runtime, active, loaded))
 		return false;
-	if (!active->started && is_obstructed(runtime, active, loaded)) {
+	if (!active->started && is_outdated(runtime, active, loaded)) {
 		seam__planned_drop(runtime);
 		return false;
 	}
