@@ -186,7 +186,7 @@ enum seam_rc seam__planned_start(struct seam_runtime *runtime)
 	SEAM_ASSERT(active->suspended);
 	active->suspended = false;
 	if (!TAILQ_EMPTY(&runtime->engine->pending))
-		(void)seam__engine_poll(runtime->engine, false); /* or it lies in the way of slots for a period */
+		(void)seam__engine_poll(runtime->engine, false); /* passed blocks are free before they are leased */
 	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
 	const enum seam_rc rc = seam__active_block_from(active, 0);
 	if (rc != SEAM_OK)

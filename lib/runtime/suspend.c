@@ -153,8 +153,8 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
 }
 
-/* Whether more bytes of blocks that are younger than the plan lie in its arena than the plan itself has live now. The
- * program keeps what it did not keep when the plan was made, states of an optimizer say, and the plan's slots want that
+/* True: blocks that are younger than the plan take more of its arena than the plan itself has live now. The program
+ * keeps what it did not keep when the plan was made, states of an optimizer say, and the plan's slots want that
  * memory: the pool would grow by as much. */
 static bool is_outdated(const struct seam_runtime *runtime, const struct seam_active_plan *active,
 	const struct seam_loaded_plan *loaded)

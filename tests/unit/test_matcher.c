@@ -386,7 +386,8 @@ Test(matcher, what_the_plan_has_live_at_the_frontier)
 			for (uint32_t act = 0; act < drawn.count; act++) {
 				const uint64_t live_bytes = counts().live_bytes;
 				const struct seam_loaded_plan *loaded = seam__matcher_loaded(player.matcher, 0);
-				if (repetition >= 3 && !drawn.acts[act].is_free) /* what lives on lives by then */
+				/* From the fourth repetition on blocks of all earlier ones are there. */
+				if (repetition >= 3 && !drawn.acts[act].is_free)
 					cr_assert_eq(seam__loaded_live_bytes(loaded), live_bytes,
 						"seed %lu: act %u: %lu bytes, not %lu", (unsigned long)seed, act,
 						(unsigned long)seam__loaded_live_bytes(loaded),

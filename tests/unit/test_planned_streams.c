@@ -339,7 +339,7 @@ Test(planned_streams, where_streams_are_to_share_nothing_they_do_not_wait)
 	close_with_streams();
 }
 
-/* What was freed while another stream used it is the plan's when it goes on, if that stream has passed. */
+/* A block that was freed while another stream used it is the plan's when it goes on, if that stream has passed. */
 Test(planned_streams, what_waited_for_other_streams_is_not_in_the_way_of_slots)
 {
 	open_with_streams("plan:inline,chunk_bytes:2M");
