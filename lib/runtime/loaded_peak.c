@@ -37,8 +37,8 @@ static uint64_t next_request(const struct seam_loaded_plan *loaded)
 uint64_t seam__loaded_live_bytes(const struct seam_loaded_plan *loaded)
 {
 	uint64_t bytes = 0;
-	/* So much later that both differences are at least 0: a lifetime ends within so many repetitions. */
-	const uint64_t before = next_request(loaded) + (uint64_t)loaded->copies * loaded->positions - 1;
+	/* So much later that both differences are at least 0: a lifetime is as long as all copies at most. */
+	const uint64_t before = next_request(loaded) + (uint64_t)(loaded->copies + 1) * loaded->positions - 1;
 	for (uint32_t i = 0; i < loaded->slots; i++) {
 		const struct seam_lifetime *lifetime = &loaded->lifetimes[i];
 		const uint64_t begun = (before - lifetime->begin) / loaded->positions,

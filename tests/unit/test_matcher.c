@@ -372,13 +372,24 @@ Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 	close_all();
 }
 
+/* A slot ends as many repetitions behind the one that it begins in as there are copies. */
+static bool ends_in_as_many_repetitions(const struct seam_loaded_plan *loaded)
+{
+	bool ends = false;
+	for (uint32_t i = 0; i < loaded->slots; i++)
+		ends |= loaded->lifetimes[i].end / loaded->positions >= loaded->copies;
+	return ends;
+}
+
 /* Of a program in step: before each request what the plan has live is what is live. */
 Test(matcher, what_the_plan_has_live_at_the_frontier)
 {
-	uint32_t crossing = 0;
-	for (uint64_t seed = 1; seed <= 40; seed++) {
-		const struct program_wish wish = {
-			.seed = seed, .slots = 100, .iterations = 4, .lag = (uint32_t)seed % 3};
+	uint32_t crossing = 0, longest = 0;
+	for (uint64_t seed = 1; seed <= 120; seed++) {
+		const struct program_wish wish = {.seed = seed,
+			.slots = seed % 3 == 0 ? 100 : 1 + (uint32_t)seed % 7,
+			.iterations = 4,
+			.lag = (uint32_t)seed / 3 % 3};
 		struct match_program drawn = match_program(&wish);
 		match_open(&player, "live bytes", seed);
 		match_add(&player, &drawn, true);
@@ -393,6 +404,7 @@ Test(matcher, what_the_plan_has_live_at_the_frontier)
 						(unsigned long)seam__loaded_live_bytes(loaded),
 						(unsigned long)live_bytes);
 				crossing += act == 0 && repetition == 5 && live_bytes != 0;
+				longest += act == 0 && repetition == 5 && ends_in_as_many_repetitions(loaded);
 				(void)match_act(&player, &drawn, 0, act, repetition);
 			}
 		}
@@ -400,4 +412,5 @@ Test(matcher, what_the_plan_has_live_at_the_frontier)
 		match_program_fini(&drawn);
 	}
 	cr_assert_gt(crossing, 10, "next to nothing lives on: this tests little");
+	cr_assert_gt(longest, 10, "%u: nothing lives on for long", longest);
 }
