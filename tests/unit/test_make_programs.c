@@ -9,7 +9,9 @@
 
 #include <seam/plan.h>
 
+#include "analysis.h"
 #include "check.h"
+#include "make.h"
 #include "random_problem.h"
 #include "trace_program.h"
 #include "trace_sample.h"
@@ -118,6 +120,65 @@ Test(make_programs, periods_are_found)
 		seam_plan_free(plan);
 		seam_trace_free(trace);
 	}
+}
+
+#define LEAST_DISTANCE 8u
+
+/* The peak that a search reaches with waits so many positions behind what they wait for; 0: no waits are needed. */
+static uint64_t search_peak(const struct seam_trace *trace, const struct seam_plan_options *options)
+{
+	struct seam_trace_error error = {0};
+	struct seam_plan_options resolved;
+	struct seam_analysis analysis = {0};
+	struct seam_search search = {0};
+	struct seam_placement placed;
+
+	cr_assert_eq(seam__plan_options_resolve(options, 1, &error, &resolved), SEAM_OK);
+	cr_assert_eq(seam__analysis_init(trace, &resolved, &error, &analysis), SEAM_OK);
+	const uint64_t without_bytes = analysis.problem.lower_bytes;
+	cr_assert_eq(seam__analysis_replace(&analysis, &resolved, SEAM_PLAN_STREAMS_INSERT, LEAST_DISTANCE, &error),
+		SEAM_OK);
+	cr_assert_eq(seam__placement_init(&placed, &analysis.problem), SEAM_OK);
+	cr_assert_eq(seam__search_run(&analysis.problem, &resolved, &error, &placed, &search), SEAM_OK);
+	const uint64_t peak_bytes = placed.peak_bytes;
+	seam__analysis_fini(&analysis);
+	return without_bytes > peak_bytes ? peak_bytes : 0;
+}
+
+/* Where the quick constructors find no distance that is small enough, a search may. */
+Test(make_programs, plan_that_a_search_can_make_within_a_limit_is_made)
+{
+	uint32_t needed = 0;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct program_wish wish = wish_of(seed);
+		wish.streams = 2;
+		wish.edges = 0;
+		struct seam_trace *trace = trace_program(&wish, &truth);
+		const struct seam_plan_options options = {.struct_bytes = sizeof(options),
+			.node_limit = 20000,
+			.align_bytes = 1,
+			.streams = SEAM_PLAN_STREAMS_AUTO,
+			.period = SEAM_PLAN_PERIOD_GIVEN,
+			.first_event = truth.first_event,
+			.last_event = truth.first_event + truth.iteration_events};
+		const uint64_t most_bytes = search_peak(trace, &options);
+		struct seam_trace_error error = {0};
+		struct seam_plan *plan = NULL;
+		uint64_t work_ns;
+
+		if (most_bytes == 0) {
+			seam_trace_free(trace);
+			continue;
+		}
+		cr_assert_eq(seam__plan_make(trace, &options, most_bytes, &error, &work_ns, &plan), SEAM_OK,
+			"seed %lu: %s", (unsigned long)seed, error.text);
+		cr_expect_leq(plan->header.arena_bytes, most_bytes, "seed %lu: %lu, not %lu", (unsigned long)seed,
+			plan->header.arena_bytes, most_bytes);
+		needed += plan->header.wait_count != 0;
+		seam_plan_free(plan);
+		seam_trace_free(trace);
+	}
+	cr_expect_geq(needed, 10, "%u: this tests nothing", needed);
 }
 
 /* Writes the plan, moves one address, and reads it back with its checksums as they would be: only the meaning is wrong.

@@ -5,8 +5,7 @@
 
 /* 8 positions, some four requests: who gets memory sooner than that waits for what has just been given out. */
 #define LEAST_EXPONENT 3u
-/* Of what is allowed: a search may improve a quick placement by one part in so many. */
-#define SEARCH_SHARE 32u
+#define LEAST_POSITIONS (UINT32_C(1) << LEAST_EXPONENT)
 
 struct choice {
 	const struct seam_plan_options *options;
@@ -21,11 +20,12 @@ static enum seam_rc set_problem(struct choice *choice, enum seam_plan_streams st
 	return seam__analysis_replace(choice->analysis, choice->options, streams, apart_positions, choice->error);
 }
 
-/* The peak of a quick placement of the problem; UINT64_MAX: none is small enough. */
-static enum seam_rc place_quickly(struct choice *choice, uint64_t *ret_bytes)
+/* The peak of a placement of the problem; UINT64_MAX: none is small enough. node_limit: 1: of the quick constructors.
+ */
+static enum seam_rc place(struct choice *choice, uint64_t node_limit, uint64_t *ret_bytes)
 {
 	const struct seam_problem *problem = &choice->analysis->problem;
-	struct seam_plan_options quick = *choice->options;
+	struct seam_plan_options options = *choice->options;
 	struct seam_search search = {0};
 	struct seam_placement placed;
 	enum seam_rc rc;
@@ -33,23 +33,22 @@ static enum seam_rc place_quickly(struct choice *choice, uint64_t *ret_bytes)
 	*ret_bytes = UINT64_MAX;
 	if (problem->lower_bytes > choice->most_bytes)
 		return SEAM_OK;
-	quick.solver = NULL;
-	quick.progress = NULL;
-	quick.node_limit = 1;
-	quick.target_gap = problem->lower_bytes == 0
+	options.solver = NULL;
+	options.progress = NULL;
+	options.node_limit = node_limit;
+	options.target_gap = problem->lower_bytes == 0
 		? 0
 		: (double)(choice->most_bytes - problem->lower_bytes) / (double)problem->lower_bytes;
 	rc = seam__placement_init(&placed, problem);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__search_run(problem, &quick, choice->error, &placed, &search);
+	rc = seam__search_run(problem, &options, choice->error, &placed, &search);
 	choice->work_ns += search.work_ns;
 	*ret_bytes = rc == SEAM_OK ? placed.peak_bytes : UINT64_MAX;
 	return rc;
 }
 
-/* The longest distance that can be afforded, of the powers of two up to half a period; 0 where none can. Where only a
- * search can tell it is the least one. */
+/* The longest distance that can be afforded, of the powers of two up to half a period; 0 where none can. */
 static enum seam_rc find_longest(struct choice *choice, uint32_t *ret_positions)
 {
 	uint32_t low = LEAST_EXPONENT - 1, high = LEAST_EXPONENT - 1; /* 2^low can, or it is the least but one */
@@ -63,17 +62,32 @@ static enum seam_rc find_longest(struct choice *choice, uint32_t *ret_positions)
 
 		rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, UINT32_C(1) << middle);
 		if (rc == SEAM_OK)
-			rc = place_quickly(choice, &bytes);
+			rc = place(choice, 1, &bytes);
 		if (bytes <= choice->most_bytes)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	if (low < LEAST_EXPONENT && bytes != UINT64_MAX &&
-		bytes - choice->most_bytes <= choice->most_bytes / SEARCH_SHARE)
-		low = LEAST_EXPONENT;
 	*ret_positions = low < LEAST_EXPONENT ? 0 : UINT32_C(1) << low;
 	return rc;
+}
+
+/* A search may find room for the least distance where the quick constructors found none. With a limit that search is
+ * the one for the plan; without, waits at no distance are the way out. */
+static enum seam_rc try_least(struct choice *choice, bool has_limit)
+{
+	uint64_t bytes = UINT64_MAX;
+	enum seam_rc rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, LEAST_POSITIONS);
+
+	if (rc == SEAM_OK && !has_limit)
+		rc = place(choice, choice->options->node_limit, &bytes);
+	if (rc != SEAM_OK)
+		return rc;
+	if (!has_limit)
+		return bytes <= choice->most_bytes ? SEAM_OK : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
+	return choice->analysis->problem.lower_bytes <= choice->most_bytes
+		? SEAM_OK
+		: set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0);
 }
 
 static enum seam_rc choose(struct choice *choice, bool has_limit)
@@ -97,8 +111,7 @@ static enum seam_rc choose(struct choice *choice, bool has_limit)
 	rc = find_longest(choice, &positions);
 	if (rc != SEAM_OK)
 		return rc;
-	return has_limit && positions == 0 ? set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0)
-					   : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
+	return positions == 0 ? try_least(choice, has_limit) : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
 }
 
 enum seam_rc seam__wait_distance_choose(const struct seam_plan_options *options, uint64_t most_bytes,

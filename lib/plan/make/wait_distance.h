@@ -6,7 +6,8 @@
  * distance. A pool that had to wait long for memory of other streams has taken more of it meanwhile, so its plan can
  * afford a longer one.
  *
- * Whether a distance can be afforded is tried with the quick constructors, for the lower bound says little of it.
+ * Whether a distance can be afforded is tried with the quick constructors, for the lower bound says little of it, and
+ * that of the least one with a search, too.
  *
  * Pure. No locks.
  */
