@@ -90,6 +90,7 @@ struct seam_learner {
 	uint64_t period_requests, period_events; /* of the newest plan */
 	struct seam_look_time trial; /* WAIT: the next one is due (events: without marks; steps: with them) */
 	bool serves;                 /* when it looked last a plan was open */
+	uint32_t bad_trials;         /* WAIT: so many of the plan were bad (trial.h) */
 	bool strange;                /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces;               /* the open arena has no room for more: the new plan gets an arena of its own */
 	uint64_t given_arena_bytes;  /* of the plan that was given last */

@@ -88,11 +88,21 @@ static bool is_refused(const struct seam_learner *learner, uint64_t fingerprint)
 	return false;
 }
 
+/* A plan of the kind would serve all but one request in SEAM_MISSED_SHARE of the iterations that it is of. One that
+ * would not is the beginning of a program that keeps what it makes (a cache that fills): what is never freed is not
+ * planned. */
+static bool is_whole(const struct seam_iteration_kind *kind)
+{
+	const double planned = (double)(kind->last_event - kind->first_event) / 2;
+	return SEAM_MISSED_SHARE * kind->lacking <= planned + kind->lacking;
+}
+
 /* Whether a kind may be planned. */
 static bool is_wanted(const struct seam_learner *learner, uint32_t number, uint64_t *ret_fingerprint)
 {
 	const struct seam_iteration_kind *kind = &learner->rhythm.kinds[number];
-	return (learner->tried >> number & 1) == 0 && covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
+	return (learner->tried >> number & 1) == 0 && is_whole(kind) &&
+		covered_by(kind) >= learner->recorded_events / LEAST_SHARE &&
 		seam_plan_fingerprint(kind->model, kind->first_event, kind->last_event, ret_fingerprint) == SEAM_OK &&
 		!is_refused(learner, *ret_fingerprint);
 }

@@ -17,8 +17,8 @@ static bool is_plain(const struct seam_trace_event *event)
 	return (event->flags & (SEAM_TRACE_RESIDENT | SEAM_TRACE_CAPTURE)) == 0 && event->pool == 0 && event->size != 0;
 }
 
-/* *ret_served: the plan serves it. */
-static enum seam_rc begin_block(struct trying *trying, const struct seam_trace_event *event, bool *ret_served)
+/* *ret_miss: SEAM_MISS_NONE where the plan serves it. */
+static enum seam_rc begin_block(struct trying *trying, const struct seam_trace_event *event, enum seam_miss *ret_miss)
 {
 	const struct seam_match_ask ask = {
 		event->size, event->stream, event->thread, (event->flags & SEAM_TRACE_DYNAMIC) != 0};
@@ -27,9 +27,9 @@ static enum seam_rc begin_block(struct trying *trying, const struct seam_trace_e
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_plan_block *plan_block = NULL;
-	*ret_served = seam__matcher_alloc(trying->matcher, &ask, &plan_block) == SEAM_MISS_NONE;
-	values[0] = *ret_served ? (uint64_t)(uintptr_t)plan_block : 0;
-	if (!*ret_served)
+	*ret_miss = seam__matcher_alloc(trying->matcher, &ask, &plan_block);
+	values[0] = *ret_miss == SEAM_MISS_NONE ? (uint64_t)(uintptr_t)plan_block : 0;
+	if (*ret_miss != SEAM_MISS_NONE)
 		seam__matcher_beside(trying->matcher, 1);
 	return SEAM_OK;
 }
@@ -52,18 +52,20 @@ static enum seam_rc try_events(
 	const uint64_t count = recording->header.event_count;
 	for (uint64_t i = 0; i < count; i++) {
 		const struct seam_trace_event *event = &recording->events[i];
-		bool is_served = false;
+		enum seam_miss miss = SEAM_MISS_NONE;
 		if (event->kind == SEAM_TRACE_STEP)
 			seam__matcher_step(trying->matcher);
 		else if (event->kind == SEAM_TRACE_FREE)
 			end_block(trying, event->id);
 		if (event->kind != SEAM_TRACE_ALLOC || !is_plain(event))
 			continue;
-		const enum seam_rc rc = begin_block(trying, event, &is_served);
+		const enum seam_rc rc = begin_block(trying, event, &miss);
 		if (rc != SEAM_OK)
 			return rc;
-		trial->asked += i + events >= count;
-		trial->served += i + events >= count && is_served;
+		const bool counts = i + events >= count;
+		trial->asked += counts;
+		trial->known += counts && !seam__miss_is_unknown(miss);
+		trial->served += counts && miss == SEAM_MISS_NONE;
 	}
 	return SEAM_OK;
 }

@@ -5,7 +5,8 @@
  * planned lie in the way of slots, what is missed is served elsewhere and lies in the way of others, and the pool
  * grows. So a plan may start only after a trial: requests that were recorded lately, and at last since it was made, are
  * asked of a matcher of its own, which has no memory. If that serves all but one request in SEAM_MISSED_SHARE the plan
- * is good; else it is tried on later ones.
+ * is good; else it is tried on later ones. If the matcher knows all but one in as many, and does not serve them, the
+ * program does what the plan is of, and the trial was bad; else it was an iteration of another kind, and says nothing.
  *
  * Not here: when a plan is tried (learner.c), where in a pool's memory it starts (lib/runtime/suspend.c).
  * Pure. No locks.
@@ -26,6 +27,7 @@ struct seam_meta;
 /* Requests that a plan can serve, of the part of the recording that counts. */
 struct seam_trial {
 	uint64_t asked;
+	uint64_t known;  /* to be ones of the plan's */
 	uint64_t served; /* with a place that was free */
 };
 
@@ -35,10 +37,22 @@ struct seam_trial {
 SEAM_MUST_USE enum seam_rc seam__trial_run(struct seam_meta *meta, const struct seam_plan *plan, bool begins_at_mark,
 	const struct seam_trace *recording, uint64_t events, struct seam_trial *ret_trial);
 
-/* True: the plan may start. A trial without a request is none. */
+/* All but one request in SEAM_MISSED_SHARE. A trial without a request is none. */
+static inline bool seam__trial_is_most(const struct seam_trial *trial, uint64_t requests)
+{
+	return trial->asked != 0 && SEAM_MISSED_SHARE * (trial->asked - requests) <= trial->asked;
+}
+
+/* True: the plan may start. */
 static inline bool seam__trial_is_good(const struct seam_trial *trial)
 {
-	return trial->asked != 0 && SEAM_MISSED_SHARE * (trial->asked - trial->served) <= trial->asked;
+	return seam__trial_is_most(trial, trial->served);
+}
+
+/* True: the program did what the plan is of, and the plan does not serve that. */
+static inline bool seam__trial_is_bad(const struct seam_trial *trial)
+{
+	return seam__trial_is_most(trial, trial->known) && !seam__trial_is_good(trial);
 }
 
 #endif

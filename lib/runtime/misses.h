@@ -2,6 +2,8 @@
 #ifndef SEAM_MISSES_H
 #define SEAM_MISSES_H
 
+#include <stdbool.h>
+
 enum seam_miss {
 #define SEAM_MISS(name, text) SEAM_MISS_##name,
 #include "misses.def"
@@ -9,6 +11,12 @@ enum seam_miss {
 	SEAM_MISS_COUNT,
 	SEAM_MISS_NONE = SEAM_MISS_COUNT, /* a hit */
 };
+
+/* No loaded plan expects the request: it is not that its place is occupied. */
+static inline bool seam__miss_is_unknown(enum seam_miss miss)
+{
+	return miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
+}
 
 /* A plan that misses more requests than one in so many is no good: the rest does not make up for what they cost. */
 #define SEAM_MISSED_SHARE 20u

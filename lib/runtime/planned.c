@@ -96,11 +96,10 @@ static void fill_in(struct seam_runtime *runtime, struct seam_plan_block *plan_b
 /* A request was missed. The active plan may have been suspended, or dropped. */
 static void note_miss(struct seam_runtime *runtime, struct seam_active_plan *active, enum seam_miss miss)
 {
-	const bool is_unknown = miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
 	runtime->counts.misses[miss]++;
 	if (!runtime->open || runtime->prologue.active != NULL || seam__active_judge(runtime, active))
 		return;
-	if (is_unknown)
+	if (seam__miss_is_unknown(miss))
 		seam__active_depart(runtime, active);
 }
 

@@ -66,11 +66,11 @@ static uint32_t find(const struct seam_trace *trace, const char *how, uint64_t *
 	for (uint32_t i = 0; i < iterations.count; i++) {
 		const struct seam_iteration_kind *kind = &iterations.kinds[i];
 
-		tap_note(" kind %u: %llu events, %llu requests, seen %u, differing %.2f, newest %llu", i,
+		tap_note(" kind %u: %llu events, %llu requests, seen %u, lacking %.2f, newest %llu", i,
 			(unsigned long long)(kind->last_event - kind->first_event),
 			(unsigned long long)count_kind(
 				kind->model, kind->first_event, kind->last_event, SEAM_TRACE_ALLOC),
-			kind->seen, kind->differing, (unsigned long long)kind->newest);
+			kind->seen, kind->lacking, (unsigned long long)kind->newest);
 		if (i == 0)
 			*ret_requests = count_kind(kind->model, kind->first_event, kind->last_event, SEAM_TRACE_ALLOC);
 		plan_kind(kind);

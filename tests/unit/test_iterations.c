@@ -309,3 +309,30 @@ Test(iterations, says_what_lives_longer_than_an_iteration)
 		forget();
 	}
 }
+
+/* What no plan of the kind would serve: requests that stay for good, and those of another size than most have. */
+static const struct {
+	const char *name, *words;
+	double lacking;
+} lacking_rows[] = {
+	{"nothing", "| +a100 +b50 -b -a | +a100 +b50 -b -a | +a100 +b50 -b -a |", 0},
+	{"one of three stays", "| +a100 +b50 +c7 -b -a | +a100 +b50 +d7 -b -a | +a100 +b50 +e7 -b -a |", 1},
+	{"one in three iterations has another size", "| +a100 +b50 -b -a | +a100 +b60 -b -a | +a100 +b50 -b -a |",
+		1 / 3.0},
+	{"one in three iterations has a request more",
+		"| +a100 +b50 -b -a | +a100 +c9 -c +b50 -b -a | +a100 +b50 -b -a |", 1 / 3.0},
+};
+
+Test(iterations, says_what_a_plan_of_them_would_lack)
+{
+	const struct seam_iterations_options options = {.least_requests = 1};
+
+	for (size_t r = 0; r < sizeof(lacking_rows) / sizeof(lacking_rows[0]); r++) {
+		trace = trace_words(lacking_rows[r].words);
+		cr_assert_eq(seam__iterations_find(trace, &options, &iterations), SEAM_OK);
+		cr_assert_geq(iterations.count, 1, "%s: %u kinds", lacking_rows[r].name, iterations.count);
+		cr_expect_float_eq(iterations.kinds[0].lacking, lacking_rows[r].lacking, 1e-9, "%s: %f",
+			lacking_rows[r].name, iterations.kinds[0].lacking);
+		forget();
+	}
+}

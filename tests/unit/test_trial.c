@@ -109,19 +109,23 @@ Test(trial, plan_of_other_sizes_is_refused)
 		const struct seam_trial trial = try_on(seed, &(struct change){.sizes = 300});
 		cr_expect_not(
 			seam__trial_is_good(&trial), "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.served);
+		cr_expect_not(seam__trial_is_bad(&trial), "seed %lu: it was another iteration", (unsigned long)seed);
 	}
 }
 
 /* Sizes and order are as planned: only what lies in the way of others tells. */
 Test(trial, plan_of_shorter_lifetimes_is_refused)
 {
-	uint32_t refused = 0;
+	uint32_t refused = 0, bad = 0;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		const struct seam_trial trial = try_on(seed, &(struct change){.lives = 300});
 		cr_expect_lt(trial.served, trial.asked, "seed %lu", (unsigned long)seed);
+		cr_expect_geq(trial.known, trial.served, "seed %lu", (unsigned long)seed);
 		refused += !seam__trial_is_good(&trial);
+		bad += seam__trial_is_bad(&trial);
 	}
 	cr_expect_geq(refused, 30);
+	cr_expect_geq(bad, 30, "%u: they are the plan's own requests", bad);
 }
 
 /* Behind an iteration that was broken off the mark says that the next one begins. */
@@ -162,6 +166,14 @@ Test(trial, one_request_in_twenty_may_miss)
 	cr_expect(seam__trial_is_good(&(struct seam_trial){.asked = 20, .served = 19}));
 	cr_expect_not(seam__trial_is_good(&(struct seam_trial){.asked = 19, .served = 18}));
 	cr_expect(seam__trial_is_good(&(struct seam_trial){.asked = 1, .served = 1}));
+}
+
+Test(trial, trial_of_the_plans_own_iteration_that_it_does_not_serve_is_bad)
+{
+	cr_expect(seam__trial_is_bad(&(struct seam_trial){.asked = 20, .known = 19, .served = 18}));
+	cr_expect_not(seam__trial_is_bad(&(struct seam_trial){.asked = 20, .known = 18, .served = 18}));
+	cr_expect_not(seam__trial_is_bad(&(struct seam_trial){.asked = 20, .known = 20, .served = 19}), "it is good");
+	cr_expect_not(seam__trial_is_bad(&(struct seam_trial){0}), "nothing was tried");
 }
 
 /* Every allocation of metadata fails once; nothing is left behind (the fixture looks). */

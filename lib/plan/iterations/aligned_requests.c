@@ -94,38 +94,44 @@ static void choose(struct seam_aligned_requests *aligned, uint32_t base_count)
 	}
 }
 
-static uint32_t size_differs(const struct seam_aligned_requests *aligned, uint32_t aligned_request, uint32_t request)
+static void note_gaps(struct seam_aligned_requests *aligned)
 {
-	const struct seam_aligned_request *item = seam__aligned_at(aligned, aligned_request);
-	const struct seam_traced_requests *all = aligned->sequences->requests;
-
-	return !item->dynamic &&
-		seam__request_at(all, request)->size_bytes != seam__request_at(all, item->source)->size_bytes;
-}
-
-/* Gaps, and how much the members differ from the aligned requests. */
-static void finish(struct seam_aligned_requests *aligned)
-{
-	uint64_t differing = 0;
-
 	for (uint32_t m = 0; m < aligned->member_count; m++) {
-		uint32_t count = seam__stretch_count(&aligned->members[m]);
-		uint64_t shared = 0;
-		uint64_t resized = 0;
-
-		for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t i = 0; i < seam__stretch_count(&aligned->members[m]); i++) {
 			uint32_t aligned_request = aligned->aligned_request_of[m][i];
 
 			aligned->gap_behind[m][i + 1] =
 				aligned_request == SEAM__ALIGNED_NONE ? aligned->gap_behind[m][i] : aligned_request + 1;
-			shared += aligned_request != SEAM__ALIGNED_NONE;
-			if (aligned_request != SEAM__ALIGNED_NONE)
-				resized +=
-					size_differs(aligned, aligned_request, aligned->members[m].first_request + i);
 		}
-		differing += (count - shared) + (aligned->count - shared) + resized;
 	}
-	aligned->differing = (double)differing / aligned->member_count;
+}
+
+/* The aligned request serves the request of a member. */
+static bool serves(const struct seam_aligned_requests *aligned, uint32_t aligned_request, uint32_t request)
+{
+	const struct seam_aligned_request *item = seam__aligned_at(aligned, aligned_request);
+	const struct seam_traced_requests *all = aligned->sequences->requests;
+
+	return !item->left_out &&
+		(item->dynamic ||
+			seam__request_at(all, request)->size_bytes == seam__request_at(all, item->source)->size_bytes);
+}
+
+static void count_lacking(struct seam_aligned_requests *aligned)
+{
+	uint64_t lacking = 0;
+
+	for (uint32_t m = 0; m < aligned->member_count; m++) {
+		const struct seam_thread_stretch *member = &aligned->members[m];
+
+		for (uint32_t i = 0; i < seam__stretch_count(member); i++) {
+			uint32_t aligned_request = aligned->aligned_request_of[m][i];
+
+			lacking += aligned_request == SEAM__ALIGNED_NONE ||
+				!serves(aligned, aligned_request, member->first_request + i);
+		}
+	}
+	aligned->lacking = (double)lacking / aligned->member_count;
 }
 
 static enum seam_rc build(struct seam_aligned_requests *aligned, const struct seam_sequence *base)
@@ -147,8 +153,11 @@ static enum seam_rc build(struct seam_aligned_requests *aligned, const struct se
 	if (rc != SEAM_OK)
 		return rc;
 	choose(aligned, base_count);
-	finish(aligned);
-	return seam__aligned_end(aligned);
+	note_gaps(aligned);
+	rc = seam__aligned_end(aligned);
+	if (rc == SEAM_OK)
+		count_lacking(aligned);
+	return rc;
 }
 
 /* The newest members, and room for what is known of their requests. */

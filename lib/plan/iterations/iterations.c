@@ -90,7 +90,7 @@ static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choic
 
 	if (rc != SEAM_OK)
 		return rc;
-	made.differing = aligned.differing;
+	made.lacking = aligned.lacking;
 	measure_run(kinds, choice->newest, &made);
 	if (seam__aligned_count(&aligned) >= options->least_requests) {
 		rc = seam__model_make(&aligned, made.marked, &made.model, &made.first_event, &made.last_event, &sums);

@@ -43,7 +43,7 @@ struct seam_iteration_kind {
 	uint64_t run_begin; /* event of the recording where those begin that follow one another, with others that are
 			       worth a plan, up to it */
 	uint32_t run;       /* how many those are */
-	double differing;   /* requests that differ from the model, on average */
+	double lacking;     /* requests of an iteration that the model has not, or in another size, on average */
 	bool marked;        /* it begins and ends at marks of steps */
 };
 
