@@ -74,6 +74,7 @@ struct seam_learner {
 	/* making the newest plan, estimated (lib/plan/make/make.h): for whom has a clock of his own */
 	uint64_t work_ns;
 	uint64_t most_bytes;      /* that the pool may reserve with a plan (plan_cost.h) */
+	uint64_t raised_bytes;    /* by which learnt plans have raised the peak of what the pool has reserved */
 	uint32_t outgrown;        /* plans in a row whose chunks were gone, or taken, before their arena was begun */
 	uint64_t recorded_events; /* of the recording that `rhythm` was found in */
 	uint32_t kind;            /* of `rhythm`: being planned */
@@ -89,8 +90,8 @@ struct seam_learner {
 	uint64_t open_below_bytes;               /* hardly more than the least that is live in the period */
 	uint64_t period_requests, period_events; /* of the newest plan */
 	struct seam_look_time trial; /* WAIT: the next one is due (events: without marks; steps: with them) */
-	bool serves;                 /* when it looked last a plan was open */
 	uint32_t bad_trials;         /* WAIT: so many of the plan were bad (trial.h) */
+	bool serves;                 /* when it looked last a plan was open */
 	bool strange;                /* then: most of what it does not serve it does not know, and that is much */
 	bool replaces;               /* the open arena has no room for more: the new plan gets an arena of its own */
 	uint64_t given_arena_bytes;  /* of the plan that was given last */

@@ -161,7 +161,11 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 	if (open != NULL)
 		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
 	seam__learner_note_most(learner);
-	return begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
+	const uint64_t peak_bytes =
+		learner->engine->memory.reserved_peak_bytes; /* what others add meanwhile counts too */
+	const enum seam_rc rc = begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
+	learner->raised_bytes += learner->engine->memory.reserved_peak_bytes - peak_bytes;
+	return rc;
 }
 
 enum seam_rc seam__learner_begin_given(struct seam_learner *learner, uint64_t limit_bytes)

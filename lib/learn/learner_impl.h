@@ -24,10 +24,10 @@ static inline void seam__learner_go(struct seam_learner *learner)
 static inline void seam__learner_note_most(struct seam_learner *learner)
 {
 	const struct seam_engine *engine = learner->engine;
-	const uint64_t without_bytes = seam__plan_cost_without(engine->counts.live_bytes_peak, 0);
-	const uint64_t most_bytes = without_bytes - without_bytes % engine->memory.granularity_bytes;
+	const uint64_t limit_bytes = seam__plan_cost_limit(
+		engine->memory.reserved_peak_bytes - learner->raised_bytes, engine->counts.live_bytes_peak);
 	learner->most_bytes =
-		seam__bits_max(learner->most_bytes, seam__bits_max(engine->memory.reserved_peak_bytes, most_bytes));
+		seam__bits_max(learner->most_bytes, limit_bytes - limit_bytes % engine->memory.granularity_bytes);
 }
 
 /* Events and marked steps that were recorded so far. */

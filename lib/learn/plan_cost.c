@@ -6,10 +6,18 @@
 /* The engine reserves a two-hundredth more than lives at once, on average. A plan may take less than that: 0.2 %
  * (bench/results/ablation.md, what no plan may raise). */
 #define ENGINE_SHARE 512u
+/* Half of that, where the pool has taken more than the engine does on average. */
+#define PEAK_SHARE 1024u
 /* Chunks that are used in part in any pool: one of what stays and one of what comes and goes. */
 #define BEGUN_CHUNKS 2u
 
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes)
 {
 	return live_bytes + seam__bits_max(live_bytes / ENGINE_SHARE, BEGUN_CHUNKS * chunk_bytes);
+}
+
+uint64_t seam__plan_cost_limit(uint64_t reserved_peak_bytes, uint64_t live_peak_bytes)
+{
+	return seam__bits_max(
+		reserved_peak_bytes + reserved_peak_bytes / PEAK_SHARE, seam__plan_cost_without(live_peak_bytes, 0));
 }

@@ -4,9 +4,9 @@
  * residents as they lie. A plan that would take more than the program does without a plan is not adopted. One that
  * takes as much is adopted: it saves time.
  *
- * A learnt plan is compared with the peak of what the pool has reserved, or with the most bytes that were live and the
- * share that the engine loses of that, where that is more: a pool that happens to lose less is no reason to go
- * without a plan.
+ * A learnt plan is compared with the peak of what the pool has reserved and a 1,024th of it, less what learnt plans
+ * have added to that peak before; or with the most bytes that were live and the share that the engine loses of that,
+ * where that is more: a pool that happens to lose less is no reason to go without a plan.
  *
  * A given plan is there before the program has run. It is compared with the most bytes that are live at once by its own
  * account, residents included, and that share; if it had to wait, with what the pool has reserved, and that share of
@@ -25,5 +25,8 @@
 /* Bytes that a pool without a plan needs for blocks of which so many bytes live at once; at least two chunks more
  * (chunk_bytes 0: without those). */
 uint64_t seam__plan_cost_without(uint64_t live_bytes, uint64_t chunk_bytes);
+
+/* Bytes that a pool may have with a learnt plan, which has reserved and had live so many at its peaks without one. */
+uint64_t seam__plan_cost_limit(uint64_t reserved_peak_bytes, uint64_t live_peak_bytes);
 
 #endif

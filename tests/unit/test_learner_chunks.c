@@ -242,6 +242,10 @@ Test(learner_chunks, what_no_plan_may_raise_is_whole_chunks)
 	cr_expect_eq(learner->most_bytes, MIB(5128), "a 512th is 10 MiB");
 	pool->engine.memory.reserved_peak_bytes = MIB(5140);
 	seam__learner_note_most(learner);
-	cr_expect_eq(learner->most_bytes, MIB(5140));
+	cr_expect_eq(learner->most_bytes, MIB(5144), "a 1,024th is 5 MiB");
+	learner->raised_bytes = MIB(10);
+	learner->most_bytes = 0;
+	seam__learner_note_most(learner);
+	cr_expect_eq(learner->most_bytes, MIB(5134), "plans took 10 MiB of it");
 	close_pool();
 }
