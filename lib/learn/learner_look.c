@@ -75,8 +75,6 @@ static struct seam_repetition describe(const struct seam_learner *learner, const
 		.peak_bytes = seam__learner_range(kind->model, kind->first_event, kind->last_event).peak_bytes,
 		.most_bytes = seam__learner_range(recording, 0, events).peak_bytes,
 		.later_bytes = seam__learner_range(recording, kind->newest, events).peak_bytes,
-		.stays_bytes = kind->stays_bytes,
-		.overlap_bytes = kind->overlap_bytes,
 	};
 }
 

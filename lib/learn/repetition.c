@@ -9,7 +9,6 @@
 #define ALL_SHARE 8u       /* or one in so many, where more was live in the program's beginning */
 #define PEAK_SHARE 512u    /* peaks are the same if they differ by one part in so many */
 #define LATER_SHARE 32u    /* a peak behind the newest is higher by more: few repetitions show less than many */
-#define OVERLAP_SHARE 16u  /* of the bytes that come and go in a repetition, that may live longer than one */
 
 static bool is_like(uint64_t a, uint64_t b, uint64_t share)
 {
@@ -38,14 +37,8 @@ static bool goes_on(const struct seam_repetition *repetition)
 		repetition->later_bytes <= repetition->peak_bytes + repetition->peak_bytes / LATER_SHARE;
 }
 
-static bool hardly_overlaps(const struct seam_repetition *repetition)
-{
-	return repetition->overlap_bytes <= (repetition->peak_bytes - repetition->stays_bytes) / OVERLAP_SHARE;
-}
-
 bool seam__repetition_is_iteration(const struct seam_repetition *repetition, uint64_t known_events)
 {
 	return is_like(repetition->length, known_events, LIKE_SHARE) ||
-		(fill_the_window(repetition) && are_of_one_kind(repetition) && hardly_overlaps(repetition) &&
-			goes_on(repetition));
+		(fill_the_window(repetition) && are_of_one_kind(repetition) && goes_on(repetition));
 }

@@ -9,7 +9,6 @@
  *   - they are half of the window, and most is live in them when most is live at all, or they are nearly all of it;
  *   - nearly all of them are of one length, or of one kind: a loop that stops for something else now and then is a part
  *     of something longer;
- *   - hardly any block lives longer than a repetition, as blocks do where several micro-batches are under way;
  *   - it goes on: not much more than a repetition has come behind the newest, with hardly more live than in it.
  * There is no memory of earlier looks. A program for which this never holds is served without a plan.
  *
@@ -23,18 +22,16 @@
 
 /* A period as one look at the recording shows it. Events are counted from the window's begin. */
 struct seam_repetition {
-	uint64_t events;        /* of the window */
-	uint64_t length;        /* events of a repetition */
-	uint64_t run_begin;     /* the repetitions follow one another from this event */
-	uint64_t newest;        /* up to this one */
-	uint32_t run;           /* so many, those of other kinds that come in turn with it among them */
-	uint64_t kind_events;   /* of all repetitions of this kind, */
-	uint64_t cut_events;    /* and of all kinds */
-	uint64_t peak_bytes;    /* most that is live at once in a repetition, */
-	uint64_t most_bytes;    /* in the window, */
-	uint64_t later_bytes;   /* and behind the newest repetition */
-	uint64_t stays_bytes;   /* live in a repetition and never freed */
-	uint64_t overlap_bytes; /* of requests that live longer than a repetition */
+	uint64_t events;      /* of the window */
+	uint64_t length;      /* events of a repetition */
+	uint64_t run_begin;   /* the repetitions follow one another from this event */
+	uint64_t newest;      /* up to this one */
+	uint32_t run;         /* so many, those of other kinds that come in turn with it among them */
+	uint64_t kind_events; /* of all repetitions of this kind, */
+	uint64_t cut_events;  /* and of all kinds */
+	uint64_t peak_bytes;  /* most that is live at once in a repetition, */
+	uint64_t most_bytes;  /* in the window, */
+	uint64_t later_bytes; /* and behind the newest repetition */
 };
 
 /* Whether the period is the iteration. known_events: length of a period whose plan has served well; 0: there is none.

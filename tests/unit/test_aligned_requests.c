@@ -88,7 +88,7 @@ static void run(const struct row *row)
 	struct seam_grow stretches;
 	uint64_t first;
 	uint64_t last;
-	struct seam_model_sums sums;
+	uint64_t stays_bytes;
 	bool marked;
 
 	seam__grow_init(&stretches, sizeof(struct seam_thread_stretch));
@@ -99,7 +99,7 @@ static void run(const struct row *row)
 	cr_expect_eq(kinds.count, 1, "%s: %u kinds", row->name, kinds.count);
 	cr_assert_eq(seam__aligned_init(&kinds, 0, &columns), SEAM_OK);
 	cr_expect_null(seam__aligned_check(&columns), "%s: %s", row->name, seam__aligned_check(&columns));
-	cr_assert_eq(seam__model_make(&columns, true, &model, &first, &last, &sums), SEAM_OK);
+	cr_assert_eq(seam__model_make(&columns, true, &model, &first, &last, &stays_bytes), SEAM_OK);
 	expect_model(row, model, first, last);
 	seam_trace_free(model);
 	seam__grow_fini(&stretches);

@@ -282,34 +282,6 @@ Test(iterations, counts_those_that_follow_one_another)
 	forget();
 }
 
-struct overlap_row {
-	const char *name;
-	const char *words;
-	uint64_t overlap_bytes;
-};
-
-static const struct overlap_row overlap_rows[] = {
-	{"nothing lives across", "+w9 | +a20 -a | +a20 -a | +a20 -a |", 0},
-	{"gradients live until the next iteration makes others",
-		"+g10 | +a20 -g +g10 -a | +a20 -g +g10 -a | +a20 -g +g10 -a |", 0},
-	{"the next iteration begins before this one ends", "+h10 | +g10 -h | +h10 -g | +g10 -h | +h10 -g |", 10},
-	{"it ends in the one after", "+g10 +h10 | +i10 -g | +g10 -h | +h10 -i | +i10 -g | +g10 -h | +h10 -i |", 10},
-};
-
-Test(iterations, says_what_lives_longer_than_an_iteration)
-{
-	const struct seam_iterations_options options = {.least_requests = 1};
-
-	for (size_t r = 0; r < sizeof(overlap_rows) / sizeof(overlap_rows[0]); r++) {
-		trace = trace_words(overlap_rows[r].words);
-		cr_assert_eq(seam__iterations_find(trace, &options, &iterations), SEAM_OK);
-		cr_assert_eq(iterations.count, 1, "%s: %u kinds", overlap_rows[r].name, iterations.count);
-		cr_expect_eq(iterations.kinds[0].overlap_bytes, overlap_rows[r].overlap_bytes, "%s: %lu",
-			overlap_rows[r].name, (unsigned long)iterations.kinds[0].overlap_bytes);
-		forget();
-	}
-}
-
 /* What no plan of the kind would serve: requests that stay for good, and those of another size than most have. */
 static const struct {
 	const char *name, *words;

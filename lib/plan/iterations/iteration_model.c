@@ -34,7 +34,7 @@ struct writer {
 	uint32_t lags;            /* the largest lag and one more */
 	uint64_t next_id;
 	uint64_t events;
-	struct seam_model_sums sums;
+	uint64_t stays_bytes; /* of residents that no repetition frees */
 };
 
 static int compare_entries(const void *left, const void *right)
@@ -66,9 +66,6 @@ static enum seam_rc list_entries(struct writer *writer)
 			continue;
 		rc = seam__grow_append(&writer->entries, pair, 2);
 		writer->lags = aligned_request->lag >= writer->lags ? aligned_request->lag + 1 : writer->lags;
-		if (aligned_request->lag > 1 || (aligned_request->lag == 1 && aligned_request->gap > c))
-			writer->sums.overlap_bytes +=
-				seam__request_at(aligned->sequences->requests, aligned_request->source)->size_bytes;
 	}
 	if (rc == SEAM_OK && writer->entries.count > 0)
 		qsort(writer->entries.items, writer->entries.count, sizeof(struct entry), compare_entries);
@@ -238,7 +235,7 @@ static enum seam_rc emit_resident(struct writer *writer, uint32_t number)
 		*block_of(writer, aligned_request, -(int64_t)member) =
 			(struct block){.id = event.id, .size_bytes = event.size};
 	else
-		writer->sums.stays_bytes += event.size;
+		writer->stays_bytes += event.size;
 	return rc == SEAM_OK ? emit(writer, event) : rc;
 }
 
@@ -358,7 +355,7 @@ static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_
 }
 
 enum seam_rc seam__model_make(const struct seam_aligned_requests *aligned, bool marked, struct seam_trace **ret_trace,
-	uint64_t *ret_first, uint64_t *ret_last, struct seam_model_sums *ret_sums)
+	uint64_t *ret_first, uint64_t *ret_last, uint64_t *ret_stays_bytes)
 {
 	struct writer writer = {.aligned = aligned};
 	uint64_t first = 0;
@@ -384,7 +381,7 @@ enum seam_rc seam__model_make(const struct seam_aligned_requests *aligned, bool 
 	if (rc == SEAM_OK) {
 		*ret_first = first;
 		*ret_last = writer.events;
-		*ret_sums = writer.sums;
+		*ret_stays_bytes = writer.stays_bytes;
 	}
 	return rc;
 }

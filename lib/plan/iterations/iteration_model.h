@@ -16,15 +16,10 @@
 
 #include "aligned_requests.h"
 
-struct seam_model_sums {
-	uint64_t stays_bytes;   /* of residents that no repetition frees */
-	uint64_t overlap_bytes; /* of aligned requests that live longer than a repetition: blocks of several are live at
-				   once */
-};
-
 /* ret_trace: the caller's, for seam_trace_free(); ret_first, ret_last: its last repetition, events [first, last).
- * marked: a step ends behind each repetition. Errors: SEAM_OOM_META, SEAM_CORRUPT (the recording is no valid trace). */
+ * ret_stays_bytes: of residents that no repetition frees. marked: a step ends behind each repetition. Errors:
+ * SEAM_OOM_META, SEAM_CORRUPT (the recording is no valid trace). */
 SEAM_MUST_USE enum seam_rc seam__model_make(const struct seam_aligned_requests *aligned, bool marked,
-	struct seam_trace **ret_trace, uint64_t *ret_first, uint64_t *ret_last, struct seam_model_sums *ret_sums);
+	struct seam_trace **ret_trace, uint64_t *ret_first, uint64_t *ret_last, uint64_t *ret_stays_bytes);
 
 #endif

@@ -84,7 +84,6 @@ static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choic
 	const struct seam_thread_stretch *newest = &kinds->stretches[choice->newest];
 	struct seam_iteration_kind made = {
 		.seen = choice->seen, .newest = newest->last_event, .marked = newest->marked};
-	struct seam_model_sums sums = {0};
 	struct seam_aligned_requests aligned;
 	enum seam_rc rc = seam__aligned_init(kinds, choice->kind, &aligned);
 
@@ -93,9 +92,8 @@ static enum seam_rc make_kind(const struct seam_kinds *kinds, const struct choic
 	made.lacking = aligned.lacking;
 	measure_run(kinds, choice->newest, &made);
 	if (seam__aligned_count(&aligned) >= options->least_requests) {
-		rc = seam__model_make(&aligned, made.marked, &made.model, &made.first_event, &made.last_event, &sums);
-		made.stays_bytes = sums.stays_bytes;
-		made.overlap_bytes = sums.overlap_bytes;
+		rc = seam__model_make(
+			&aligned, made.marked, &made.model, &made.first_event, &made.last_event, &made.stays_bytes);
 		if (rc == SEAM_OK)
 			iterations->kinds[iterations->count++] = made;
 		SEAM_ASSERT(rc != SEAM_CORRUPT);

@@ -36,15 +36,14 @@ struct seam_iteration_kind {
 			 * lived before them keep their ids (also those that the period frees). The kind's */
 	uint64_t first_event; /* the last repetition in the model: events [first, last), for SEAM_PLAN_PERIOD_GIVEN */
 	uint64_t last_event;
-	uint64_t stays_bytes;   /* of the residents that the model never frees */
-	uint64_t overlap_bytes; /* of requests that live longer than an iteration */
-	uint32_t seen;          /* iterations of this kind in the recording */
-	uint64_t newest;        /* event of the recording behind the newest one */
-	uint64_t run_begin; /* event of the recording where those begin that follow one another, with others that are
-			       worth a plan, up to it */
-	uint32_t run;       /* how many those are */
-	double lacking;     /* requests of an iteration that the model has not, or in another size, on average */
-	bool marked;        /* it begins and ends at marks of steps */
+	uint64_t stays_bytes; /* of the residents that the model never frees */
+	uint32_t seen;        /* iterations of this kind in the recording */
+	uint64_t newest;      /* event of the recording behind the newest one */
+	uint64_t run_begin;   /* event of the recording where those begin that follow one another, with others that are
+				 worth a plan, up to it */
+	uint32_t run;         /* how many those are */
+	double lacking;       /* requests of an iteration that the model has not, or in another size, on average */
+	bool marked;          /* it begins and ends at marks of steps */
 };
 
 struct seam_iterations {
