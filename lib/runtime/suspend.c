@@ -10,7 +10,7 @@
  * than the program is costs memory: the blocks that it has served live on among its gaps.
  *
  * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
- * plan has live where the program is: what stays is not what it was made around.
+ * plan has live where the program is, or in most of it: what stays is not what it was made around.
  *
  * Departed: more requests than one in SEAM_MISSED_SHARE are unknown to all loaded plans, and DEPARTED_MISSES more, or a
  * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
@@ -155,12 +155,14 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 
 /* True: blocks that are younger than the plan take more of its arena than the plan itself has live now. The program
  * keeps what it did not keep when the plan was made, states of an optimizer say, and the plan's slots want that
- * memory: the pool would grow by as much. */
+ * memory: the pool would grow by as much. Or they take most of the arena, elsewhere than the plan has them: hardly a
+ * slot would be free. */
 static bool is_outdated(const struct seam_runtime *runtime, const struct seam_active_plan *active,
 	const struct seam_loaded_plan *loaded)
 {
-	return seam__arena_newer_bytes(&active->arena, active->made_at) >
-		seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
+	const uint64_t newer_bytes = seam__arena_newer_bytes(&active->arena, active->made_at);
+	return newer_bytes > active->arena.bytes / 2 ||
+		newer_bytes > seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
 }
 
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)

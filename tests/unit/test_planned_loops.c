@@ -164,11 +164,11 @@ Test(planned_loops, a_plan_in_whose_place_something_stays_does_not_start)
 }
 
 #define PAGES 8u
-#define KEPT 8u /* iterations that a page stays, and one more */
+#define KEPT 8u /* iterations that a page stays, at most */
 
-/* An iteration with a mark, which makes pages and frees those of KEPT iterations before. long_lived: its other blocks
+/* An iteration with a mark, which makes pages and frees those of `kept` iterations before. long_lived: its other blocks
  * live to its end; else one at a time. */
-static void fill(unsigned number, bool long_lived)
+static void fill(unsigned number, unsigned kept, bool long_lived)
 {
 	static void *pages[KEPT][PAGES];
 	if (number == 0)
@@ -179,7 +179,7 @@ static void fill(unsigned number, bool long_lived)
 			free_many();
 	}
 	for (unsigned i = 0; i < PAGES; i++) {
-		void **page = &pages[number % KEPT][i];
+		void **page = &pages[number % kept][i];
 		if (*page != NULL)
 			must_free(*page);
 		*page = must_alloc(MIB(2), NULL);
@@ -196,11 +196,11 @@ Test(planned_loops, program_that_only_keeps_what_it_makes_is_not_planned_yet)
 	must_free(must_alloc(MIB(512), NULL)); /* there is room for a plan at any time */
 	unsigned number = 0;
 	for (; number < KEPT; number++) {
-		fill(number, false);
+		fill(number, KEPT, false);
 		cr_expect_eq(pool->learner->plans, 0, "iteration %u", number);
 	}
 	for (; number < 20 && get_plan_stats().adoptions == 0; number++)
-		fill(number, false);
+		fill(number, KEPT, false);
 	cr_assert_eq(get_plan_stats().adoptions, 1);
 	cr_expect_eq(slots_in_use(), 64 + PAGES);
 	close_pool();
@@ -212,20 +212,31 @@ Test(planned_loops, plan_whose_own_requests_have_no_place_goes_after_two_trials)
 	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
 	unsigned number = 0;
 	while (!pool->runtime->open && number < 20)
-		fill(number++, false);
+		fill(number++, KEPT, false);
 	cr_assert(pool->runtime->open);
 	cr_assert(LIST_FIRST(&pool->runtime->active_plans)->on_trial, "it has passed: this tests nothing");
 	const uint64_t plans = pool->learner->plans;
 	unsigned trials = 0;
 	while (pool->runtime->open && trials < 20) {
-		fill(number++, true);
+		fill(number++, KEPT, true);
 		trials++;
 	}
 	cr_expect_leq(trials, 4, "%u iterations", trials);
 	cr_expect_eq(get_plan_stats().adoptions, 0);
 	for (; number < 60 && get_plan_stats().adoptions == 0; number++)
-		fill(number, true);
+		fill(number, KEPT, true);
 	cr_expect_eq(get_plan_stats().adoptions, 1);
 	cr_expect_gt(pool->learner->plans, plans);
+	close_pool();
+}
+
+/* All pages are younger than the plan when it is to start, and lie elsewhere than in their slots. */
+Test(planned_loops, plan_in_most_of_whose_place_others_live_does_not_start)
+{
+	open_pool(MIB(1024), "plan:inline,chunk_bytes:2M");
+	for (unsigned number = 0; number < 40; number++)
+		fill(number, 2, false);
+	cr_assert_gt(pool->learner->plans, 0, "nothing is planned: this tests nothing");
+	cr_expect_eq(get_plan_stats().adoptions, 0);
 	close_pool();
 }
