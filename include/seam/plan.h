@@ -244,7 +244,8 @@ struct seam_plan_options {
 	size_t struct_bytes;    /* sizeof(struct seam_plan_options) */
 	const char *solver;     /* a solver's name; NULL or "auto": all that help, in order */
 	uint64_t time_limit_ns; /* processor time of the calling thread: what others do on the machine does not count.
-				 * 0: 5 s. For placing; reading and checking come on top.
+				 * 0: 5 s. For placing; reading and checking come on top, and as much again where
+				 * SEAM_PLAN_STREAMS_AUTO has to search for the distance of waits.
 				 * No limit ends the quick constructors (first fit in the order of time and of size,
 				 * layers): some 10 us for each request, and no plan by all solvers is worse */
 	uint64_t node_limit;    /* not 0: this many steps instead of the time limit: the same plan on every machine */

@@ -164,7 +164,7 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 	const uint64_t peak_bytes =
 		learner->engine->memory.reserved_peak_bytes; /* what others add meanwhile counts too */
 	const enum seam_rc rc = begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
-	learner->raised_bytes += learner->engine->memory.reserved_peak_bytes - peak_bytes;
+	learner->raised_bytes += seam__bits_max(learner->engine->memory.reserved_peak_bytes, peak_bytes) - peak_bytes;
 	return rc;
 }
 

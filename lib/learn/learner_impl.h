@@ -24,8 +24,10 @@ static inline void seam__learner_go(struct seam_learner *learner)
 static inline void seam__learner_note_most(struct seam_learner *learner)
 {
 	const struct seam_engine *engine = learner->engine;
+	const uint64_t peak_bytes =
+		engine->memory.reserved_peak_bytes; /* less than it was where peaks are counted anew */
 	const uint64_t limit_bytes = seam__plan_cost_limit(
-		engine->memory.reserved_peak_bytes - learner->raised_bytes, engine->counts.live_bytes_peak);
+		peak_bytes - seam__bits_min(learner->raised_bytes, peak_bytes), engine->counts.live_bytes_peak);
 	learner->most_bytes =
 		seam__bits_max(learner->most_bytes, limit_bytes - limit_bytes % engine->memory.granularity_bytes);
 }

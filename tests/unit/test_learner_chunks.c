@@ -247,5 +247,10 @@ Test(learner_chunks, what_no_plan_may_raise_is_whole_chunks)
 	learner->most_bytes = 0;
 	seam__learner_note_most(learner);
 	cr_expect_eq(learner->most_bytes, MIB(5134), "plans took 10 MiB of it");
+	pool->engine.memory.reserved_peak_bytes = MIB(8); /* peaks are counted anew, behind a trim */
+	pool->engine.counts.live_bytes_peak = MIB(8);
+	learner->most_bytes = 0;
+	seam__learner_note_most(learner);
+	cr_expect_eq(learner->most_bytes, MIB(8));
 	close_pool();
 }
