@@ -161,8 +161,8 @@ enum seam_rc seam__learner_begin(struct seam_learner *learner)
 	if (open != NULL)
 		wanted_bytes = wanted_bytes > open->arena.bytes ? wanted_bytes - open->arena.bytes : 0;
 	seam__learner_note_most(learner);
-	const uint64_t peak_bytes =
-		learner->engine->memory.reserved_peak_bytes; /* what others add meanwhile counts too */
+	/* Growth of other threads while begin() drops `lock` counts as the plan's. */
+	const uint64_t peak_bytes = learner->engine->memory.reserved_peak_bytes;
 	const enum seam_rc rc = begin(learner, open, open == NULL, wanted_bytes, learner->most_bytes);
 	learner->raised_bytes += seam__bits_max(learner->engine->memory.reserved_peak_bytes, peak_bytes) - peak_bytes;
 	return rc;

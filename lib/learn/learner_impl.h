@@ -24,8 +24,8 @@ static inline void seam__learner_go(struct seam_learner *learner)
 static inline void seam__learner_note_most(struct seam_learner *learner)
 {
 	const struct seam_engine *engine = learner->engine;
-	const uint64_t peak_bytes =
-		engine->memory.reserved_peak_bytes; /* less than it was where peaks are counted anew */
+	/* Where peaks are counted anew this may be less than plans have added to it. */
+	const uint64_t peak_bytes = engine->memory.reserved_peak_bytes;
 	const uint64_t limit_bytes = seam__plan_cost_limit(
 		peak_bytes - seam__bits_min(learner->raised_bytes, peak_bytes), engine->counts.live_bytes_peak);
 	learner->most_bytes =

@@ -282,7 +282,7 @@ Test(iterations, counts_those_that_follow_one_another)
 	forget();
 }
 
-/* What no plan of the kind would serve: requests that stay for good, and those of another size than most have. */
+/* Requests that stay for good, and those of another size than most have: no plan of the kind would serve them. */
 static const struct {
 	const char *name, *words;
 	double lacking;

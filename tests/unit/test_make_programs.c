@@ -44,16 +44,22 @@ static struct program_wish wish_of(uint64_t seed)
 	};
 }
 
-static struct seam_plan *plan_of(
-	const struct seam_trace *trace, const struct program_wish *wish, enum seam_plan_streams streams)
+/* Of the period that the newest program is made of. */
+static struct seam_plan_options options_of(enum seam_plan_streams streams)
 {
-	struct seam_plan_options options = {.struct_bytes = sizeof(options),
+	return (struct seam_plan_options){.struct_bytes = sizeof(struct seam_plan_options),
 		.node_limit = 20000,
 		.align_bytes = 1,
 		.streams = streams,
 		.period = SEAM_PLAN_PERIOD_GIVEN,
 		.first_event = truth.first_event,
 		.last_event = truth.first_event + truth.iteration_events};
+}
+
+static struct seam_plan *plan_of(
+	const struct seam_trace *trace, const struct program_wish *wish, enum seam_plan_streams streams)
+{
+	const struct seam_plan_options options = options_of(streams);
 	struct seam_trace_error error = {0};
 	struct seam_plan *plan = NULL;
 	enum seam_rc rc = seam_plan_make(trace, &options, &error, &plan);
@@ -154,13 +160,7 @@ Test(make_programs, plan_that_a_search_can_make_within_a_limit_is_made)
 		wish.streams = 2;
 		wish.edges = 0;
 		struct seam_trace *trace = trace_program(&wish, &truth);
-		const struct seam_plan_options options = {.struct_bytes = sizeof(options),
-			.node_limit = 20000,
-			.align_bytes = 1,
-			.streams = SEAM_PLAN_STREAMS_AUTO,
-			.period = SEAM_PLAN_PERIOD_GIVEN,
-			.first_event = truth.first_event,
-			.last_event = truth.first_event + truth.iteration_events};
+		const struct seam_plan_options options = options_of(SEAM_PLAN_STREAMS_AUTO);
 		const uint64_t most_bytes = search_peak(trace, &options);
 		struct seam_trace_error error = {0};
 		struct seam_plan *plan = NULL;

@@ -45,8 +45,7 @@ struct seam_aligned_requests {
 	struct seam_aligned_request *items;
 	uint32_t count;
 	uint32_t *requests; /* [aligned request][member]: request of the recording, or SEAM__REQUEST_NONE */
-	double lacking;     /* requests of a member that no aligned request serves, on average: none has it, or one of
-			     * another     size, or one that is left out */
+	double lacking;     /* requests of a member that no aligned request serves, on average */
 };
 
 /* Of kind `kind`, in the region of the sequences. Errors: SEAM_OOM_META. */
