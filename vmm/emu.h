@@ -15,11 +15,12 @@
  * still enforced, and a 141 GB device fits a laptop.
  *
  * Results are the driver's where they have been seen; part of a handle in mem_map is NOT_SUPPORTED, and granularity
- * answers for a device that is not there. In two places the emulator refuses, with INVALID_VALUE, what the driver of an
- * H200 (580.159.04) does: mem_unmap of a range in which nothing, or not everything, is mapped (the driver unmaps what
- * is there), and mem_map over the end of a reservation into the next one. The library asks for neither; a test in which
- * it does has found a fault of it, which that driver would hide. Where CUDA's behaviour is not known the stricter
- * reading stands. `lax` answers as that driver did.
+ * answers for a device that is not there. In three places the emulator refuses, with INVALID_VALUE, what the driver of
+ * an H100 and of an H200 (580.159.04) does: mem_unmap of a range in which nothing, or not everything, is mapped (the
+ * driver unmaps what is there), mem_map over the end of a reservation into the next one, and host_alloc of no bytes
+ * (the driver gives NULL). The library asks for none of them; a test in which it does has found a fault of it, which
+ * that driver would hide. Where CUDA's behaviour is not known the stricter reading stands. `lax` answers as that driver
+ * did.
  *
  * Streams are queues of work with a virtual duration. Work runs when the virtual clock reaches its end: the clock
  * advances by the cost of every driver call (after the call), by seam__emu_advance(), and to the end of what a waiting

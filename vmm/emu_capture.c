@@ -173,6 +173,20 @@ static int find_asked(struct emu_device *device, uint64_t handle, struct emu_str
 	return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 }
 
+int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_id)
+{
+	struct emu_device *device = seam__emu_device_of(d);
+	struct emu_stream *stream;
+	int cu = handle == SEAM_STREAM_PER_THREAD ? seam__emu_stream_find(device, handle, &stream)
+						  : find_asked(device, handle, &stream);
+	if (cu != 0)
+		return cu;
+	if (ret_id == NULL)
+		return SEAM_CU_INVALID_VALUE;
+	*ret_id = stream->id;
+	return 0;
+}
+
 static bool blocking_are_done(const struct emu_device *device)
 {
 	const struct emu_stream *stream;

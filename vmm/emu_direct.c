@@ -88,6 +88,10 @@ int seam__emu_op_host_alloc(struct seam_driver *d, uint64_t bytes, void **ret_pt
 {
 	struct emu *e = seam__emu_of(d);
 	uint64_t padded;
+	if (bytes == 0 && ret_ptr != NULL && e->config.lax) {
+		*ret_ptr = NULL;
+		return 0;
+	}
 	if (bytes == 0 || ret_ptr == NULL)
 		return SEAM_CU_INVALID_VALUE;
 	if (!seam__bits_try_align_up(bytes, HOST_PAGE_BYTES, &padded))

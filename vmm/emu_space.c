@@ -210,16 +210,14 @@ static int check_access(
 	bool host = false;
 	for (size_t i = 0; i < count; i++) {
 		int cu = 0;
-		if (!mode_ok(access[i].mode))
-			return SEAM_CU_INVALID_VALUE;
-		if (!seam__emu_location_ok(e, &access[i].where, &cu))
-			return cu;
+		if (!mode_ok(access[i].mode) || !seam__emu_location_ok(e, &access[i].where, &cu))
+			return SEAM_CU_INVALID_VALUE; /* also where creation says that there is no such device */
 		host |= access[i].where.kind != SEAM_AT_DEVICE;
 	}
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
 		const struct seam_location *at = &m->phys->props.where;
 		if (host && at->kind == SEAM_AT_DEVICE)
-			return SEAM_CU_INVALID_VALUE;
+			return SEAM_CU_NOT_SUPPORTED;
 		for (size_t i = 0; e->config.no_peers && at->kind == SEAM_AT_DEVICE && i < count; i++) {
 			if (access[i].where.id != at->id && access[i].mode != SEAM_ACCESS_NONE)
 				return SEAM_CU_INVALID_DEVICE;

@@ -164,18 +164,6 @@ int seam__emu_op_stream_create(struct seam_driver *d, enum seam_stream_kind kind
 	return 0;
 }
 
-int seam__emu_op_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_id)
-{
-	struct emu_stream *stream;
-	int cu = seam__emu_stream_find(seam__emu_device_of(d), handle, &stream);
-	if (cu != 0)
-		return cu;
-	if (ret_id == NULL)
-		return SEAM_CU_INVALID_VALUE;
-	*ret_id = stream->id;
-	return 0;
-}
-
 int seam__emu_op_stream_foreign(struct seam_driver *d, uint64_t handle, bool *ret_foreign)
 {
 	struct emu_stream *stream;

@@ -173,10 +173,10 @@ enum seam_rc seam__streams_find(
 	stream = look_up(streams, handle, 0);
 	if (stream == NULL || verify) {
 		uint64_t id = 0;
-		int cu = seam__drv_stream_id(streams->driver, handle, &id);
-		bool gone =
-			cu == SEAM_CU_INVALID_HANDLE || (cu == SEAM_CU_SUCCESS && stream != NULL && id != stream->id);
-		if (gone && stream != NULL) {
+		bool capturing = false;
+		int cu = seam__stream_ask(streams->driver, handle, &capturing, &id);
+		bool other = cu == SEAM_CU_SUCCESS && stream != NULL && !capturing && !seam__stream_is(stream, id);
+		if (stream != NULL && (other || cu == SEAM_CU_INVALID_HANDLE)) {
 			seam__stream_lose(stream);
 			stream = NULL;
 			seam__streams_sweep(streams, false);

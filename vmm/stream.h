@@ -16,6 +16,8 @@
  *   it any more.
  *     What events cover passes; the rest passes by seam__streams_wait_all_*() only.
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
+ *     Nor does the driver tell its id: one that is found during a capture has the first id that is told of its handle,
+ *     so that where it is destroyed before that, without notice, its successor under the handle is taken for it.
  *
  * Invariants (seam__streams_check)
  *   ST1  passed <= covered < tick, and last_stamp <= tick, for every stream
@@ -66,7 +68,7 @@ struct seam_stream {
 	TAILQ_ENTRY(seam_stream) by_index;
 	struct seam_streams *owner;
 	uint64_t handle;     /* SEAM_STREAM_DEFAULT for both of the legacy stream's names */
-	uint64_t id;         /* the driver's: unique for the life of the process */
+	uint64_t id;         /* the driver's: unique for the life of the process; 0: not told yet */
 	uint32_t index;      /* the lowest that was free when the stream was first seen */
 	uint32_t references; /* seam__stream_ref() not yet given back */
 	uint64_t last_stamp; /* tick of the newest stamp; 0: none */
@@ -117,8 +119,9 @@ void seam__streams_init(
 uint64_t seam__streams_fini(struct seam_streams *streams);
 
 /* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`:
- * that asks the driver for the handle's id and, where it is a new one, gives the old entry up as lost. Per-thread
- * handles are always asked. Errors: SEAM_OOM_META, and the driver's (SEAM_DRIVER for a handle that is no stream). */
+ * that asks the driver for the handle's id (unless the stream is being captured) and, where it is a new one, gives the
+ * old entry up as lost. Per-thread handles are always asked. Errors: SEAM_OOM_META, and the driver's (SEAM_DRIVER for a
+ * handle that is no stream). */
 SEAM_MUST_USE enum seam_rc seam__streams_find(
 	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream);
 

@@ -40,15 +40,18 @@ void seam__stream_pass(struct seam_stream *stream, uint64_t tick)
 		seam__stream_retire_event(stream->owner, stream, event);
 }
 
-static bool is_capture_code(int cu)
+int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capturing, uint64_t *ret_id)
 {
-	return cu == SEAM_CU_STREAM_CAPTURE_UNSUPPORTED || cu == SEAM_CU_STREAM_CAPTURE_INVALIDATED ||
-		cu == SEAM_CU_STREAM_CAPTURE_IMPLICIT;
-}
-
-enum seam_rc seam__stream_rc(int cu)
-{
-	return is_capture_code(cu) ? SEAM_CAPTURING : seam__driver_rc(cu);
+	enum seam_capture_state state = SEAM_CAPTURE_NONE;
+	uint64_t capture_id = 0;
+	int cu = seam__drv_stream_capture(driver, handle, &state, &capture_id);
+	*ret_capturing = state != SEAM_CAPTURE_NONE;
+	if (cu == SEAM_CU_SUCCESS && !*ret_capturing && handle != SEAM_STREAM_DEFAULT)
+		cu = seam__drv_stream_id(driver, handle, ret_id); /* or it has been begun since */
+	if (seam__driver_rc(cu) != SEAM_CAPTURING)
+		return cu;
+	*ret_capturing = true;
+	return SEAM_CU_SUCCESS;
 }
 
 enum seam_rc seam__stream_reach(struct seam_stream *stream)
@@ -56,31 +59,29 @@ enum seam_rc seam__stream_reach(struct seam_stream *stream)
 	struct seam_driver *driver = stream->owner->driver;
 	if (seam__stream_is_dead(stream))
 		return SEAM_NOT_FOUND;
-	if (stream->handle != SEAM_STREAM_DEFAULT) {
-		uint64_t id = 0;
-		int cu = seam__drv_stream_id(driver, stream->handle, &id);
-		if (cu != SEAM_CU_SUCCESS && cu != SEAM_CU_INVALID_HANDLE)
-			return seam__driver_rc(cu);
-		if (cu == SEAM_CU_SUCCESS && id != stream->id && stream->handle == SEAM_STREAM_PER_THREAD) {
-			stream->wanted = true;
-			return SEAM_BUSY;
-		}
-		if (cu != SEAM_CU_SUCCESS || id != stream->id) {
-			seam__stream_lose(stream);
-			return SEAM_NOT_FOUND;
-		}
+	uint64_t id = 0;
+	int cu = SEAM_CU_SUCCESS;
+	if (stream->handle == SEAM_STREAM_PER_THREAD)
+		cu = seam__drv_stream_id(driver, stream->handle, &id);
+	if (cu == SEAM_CU_SUCCESS && id != 0 && id != stream->id) {
+		stream->wanted = true;
+		return SEAM_BUSY;
 	}
-	int cu = stream->placed ? SEAM_CU_SUCCESS : seam__drv_stream_foreign(driver, stream->handle, &stream->foreign);
+	bool capturing = false;
+	if (cu == SEAM_CU_SUCCESS)
+		cu = seam__stream_ask(driver, stream->handle, &capturing, &id);
+	if (cu == SEAM_CU_INVALID_HANDLE || (cu == SEAM_CU_SUCCESS && !capturing && !seam__stream_is(stream, id))) {
+		seam__stream_lose(stream);
+		return SEAM_NOT_FOUND;
+	}
 	if (cu != SEAM_CU_SUCCESS)
 		return seam__driver_rc(cu);
-	stream->placed = true;
-	enum seam_capture_state state = SEAM_CAPTURE_NONE;
-	uint64_t capture_id = 0;
-	cu = seam__drv_stream_capture(driver, stream->handle, &state, &capture_id);
-	if (cu != SEAM_CU_SUCCESS && !is_capture_code(cu))
-		return seam__driver_rc(cu);
-	stream->capturing = cu != SEAM_CU_SUCCESS || state != SEAM_CAPTURE_NONE;
-	return stream->capturing ? SEAM_CAPTURING : SEAM_OK;
+	stream->capturing = capturing;
+	if (capturing)
+		return SEAM_CAPTURING;
+	cu = stream->placed ? SEAM_CU_SUCCESS : seam__drv_stream_foreign(driver, stream->handle, &stream->foreign);
+	stream->placed = cu == SEAM_CU_SUCCESS;
+	return seam__driver_rc(cu);
 }
 
 static enum seam_rc get_event(
@@ -123,7 +124,7 @@ enum seam_rc seam__stream_record(struct seam_stream *stream)
 	if (cu != SEAM_CU_SUCCESS) {
 		if (!event->queued)
 			give_event(streams, stream, event);
-		return seam__stream_rc(cu);
+		return seam__driver_rc(cu);
 	}
 	event->tick = streams->tick++;
 	stream->covered = event->tick;
@@ -153,7 +154,7 @@ enum seam_rc seam__stream_poll(struct seam_stream *stream)
 	if (stream->owner->deterministic && event != NULL) {
 		int cu = seam__drv_event_sync(driver, event->event);
 		if (cu != SEAM_CU_SUCCESS)
-			return seam__stream_rc(cu);
+			return seam__driver_rc(cu);
 		seam__stream_pass(stream, event->tick);
 	}
 	while ((event = TAILQ_FIRST(&stream->events)) != NULL) {
@@ -161,7 +162,7 @@ enum seam_rc seam__stream_poll(struct seam_stream *stream)
 		if (cu == SEAM_CU_NOT_READY)
 			break;
 		if (cu != SEAM_CU_SUCCESS)
-			return seam__stream_rc(cu);
+			return seam__driver_rc(cu);
 		seam__stream_pass(stream, event->tick);
 	}
 	return SEAM_OK;
@@ -218,5 +219,5 @@ enum seam_rc seam__stream_order(struct seam_stream *from, uint64_t stamp, struct
 	rc = seam__stream_covering_event(from, stamp, &event);
 	if (rc != SEAM_OK)
 		return rc;
-	return seam__stream_rc(seam__drv_stream_wait_event(from->owner->driver, to->handle, event->event));
+	return seam__driver_rc(seam__drv_stream_wait_event(from->owner->driver, to->handle, event->event));
 }

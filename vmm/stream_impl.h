@@ -12,8 +12,17 @@ static inline bool seam__stream_is_dead(const struct seam_stream *stream)
 	return stream->destroyed || stream->lost;
 }
 
-/* The driver's result; every way of saying "a capture is in the way" is SEAM_CAPTURING. */
-enum seam_rc seam__stream_rc(int cu);
+/* What the driver says of a handle: whether the stream is being captured and, where it is not, its id (of a captured
+ * one the driver tells none). The legacy stream's id is left alone. Returns the driver's code. */
+SEAM_MUST_USE int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capturing, uint64_t *ret_id);
+
+/* Whether the handle, whose stream has this id now, still is this stream's. */
+static inline bool seam__stream_is(struct seam_stream *stream, uint64_t id)
+{
+	if (stream->id == 0)
+		stream->id = id;
+	return stream->id == id;
+}
 
 /* Whether work can be put behind this stream now: it still is what its handle names, on this thread, and is not being
  * captured. Errors: SEAM_NOT_FOUND (dead; lost from now on if it was not), SEAM_BUSY (another thread's),

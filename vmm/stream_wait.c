@@ -30,7 +30,7 @@ enum seam_rc seam__wait_all_run(struct seam_driver *driver, struct seam_wait_all
 {
 	int cu = seam__drv_device_sync(driver);
 	wait->done = cu == SEAM_CU_SUCCESS;
-	return wait->done ? SEAM_OK : seam__stream_rc(cu);
+	return wait->done ? SEAM_OK : seam__driver_rc(cu);
 }
 
 void seam__streams_wait_all_end(struct seam_streams *streams, struct seam_wait_all *wait)

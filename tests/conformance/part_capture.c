@@ -94,6 +94,25 @@ static void check_joins(uint64_t stream, uint64_t joined, struct seam_event even
 	}
 }
 
+/* The library never asks a captured stream for its id, and a thread's own stream is told apart without the driver. */
+static void check_ids(uint64_t stream)
+{
+	uint64_t before = 0;
+	uint64_t during = 0;
+	uint64_t id = 0;
+	works(seam__drv_stream_id(conf.d, SEAM_STREAM_PER_THREAD, &before));
+	works(seam__drv_capture_begin(conf.d, SEAM_STREAM_PER_THREAD));
+	works(seam__drv_stream_id(conf.d, SEAM_STREAM_PER_THREAD, &during));
+	ok(before == during, "a thread's own stream has the same id while it is captured");
+	works(seam__drv_capture_end(conf.d, SEAM_STREAM_PER_THREAD));
+	works(seam__drv_capture_begin(conf.d, stream));
+	observes(SEAM_CU_STREAM_CAPTURE_UNSUPPORTED, seam__drv_stream_id(conf.d, stream, &during));
+	enum seam_capture_state state = state_of(stream, &id);
+	tap_note("observed: a captured stream that was asked for its id is in state %d", (int)state);
+	int ended = seam__drv_capture_end(conf.d, stream);
+	tap_note("observed: the end of that capture is %d", ended);
+}
+
 void part_capture_refusals(void)
 {
 	uint64_t id = 0;
@@ -105,6 +124,7 @@ void part_capture_refusals(void)
 	check_joins(stream, blocking, event, va);
 	works(seam__drv_direct_free(conf.d, va));
 	wants(SEAM_CU_STREAM_CAPTURE_UNSUPPORTED, seam__drv_capture_begin(conf.d, SEAM_STREAM_DEFAULT));
+	check_ids(stream);
 	ask_captured(stream, false);
 	ask_captured(stream, true);
 	works(seam__drv_capture_begin(conf.d, stream));

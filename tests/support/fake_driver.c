@@ -118,6 +118,8 @@ static int fake_stream_id(struct seam_driver *d, uint64_t handle, uint64_t *ret_
 	const struct fake_stream *stream = fake_resolve(self(d), handle);
 	if (stream == NULL)
 		return SEAM_CU_INVALID_HANDLE;
+	if (stream->capturing && handle != SEAM_STREAM_PER_THREAD)
+		return SEAM_CU_STREAM_CAPTURE_UNSUPPORTED;
 	*ret_id = stream->id;
 	return SEAM_CU_SUCCESS;
 }

@@ -67,6 +67,28 @@ Test(stream, a_replaced_stream_is_lost_and_passes_by_wait_all_only)
 	cr_expect_eq(streams.count, 1);
 }
 
+Test(stream, one_that_is_found_during_its_capture_is_known_by_its_handle_until_the_end)
+{
+	uint64_t handle = fake_stream_create(&fake);
+	fake_resolve(&fake, handle)->capturing = true;
+	struct seam_stream *a = find(handle);
+	struct seam_stream *again = NULL;
+	expect_rc(seam__streams_find(&streams, handle, true, &again), SEAM_OK);
+	cr_expect_eq(again, a);
+	(void)seam__stream_stamp(a);
+	expect_rc(seam__stream_cover(a), SEAM_CAPTURING);
+	cr_expect_eq(calls(SEAM_DRV_stream_id), 0, "a captured stream is not asked");
+	fake_resolve(&fake, handle)->capturing = false;
+	expect_rc(seam__stream_cover(a), SEAM_OK);
+	seam__stream_ref(a);
+	fake_stream_destroy(&fake, handle);
+	cr_assert_eq(fake_stream_create(&fake), handle, "the handle is reused");
+	expect_rc(seam__streams_find(&streams, handle, true, &again), SEAM_OK);
+	cr_expect_neq(again, a, "its id was seen when the capture was over");
+	cr_expect(a->lost);
+	seam__stream_unref(a);
+}
+
 Test(stream, an_announced_destruction_needs_no_wait)
 {
 	uint64_t handle = fake_stream_create(&fake);
