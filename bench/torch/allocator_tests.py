@@ -40,6 +40,7 @@ CLASSES = (
     "TestCudaAllocator", "TestBlockStateAbsorption", "TestMemPool", "TestResizeStorageWithAddr", "TestCachingHostAllocatorCudaGraph", "TestCachingHostAllocatorConfig",
     "TestFXMemoryProfiler", "TestMemoryViz",
 )
+MORE = 3  # exit status: a test has failed, the rest needs another process
 SELECTED = re.compile(rf"(TestCudaMallocAsync|{'|'.join(CLASSES)})\.|TestCuda\..*(memory|alloc|oom|record_stream|graph|stats|pool)")
 
 
@@ -71,7 +72,7 @@ class Reporter(unittest.TestResult):
 
     def __init__(self, out: TextIO, name: str) -> None:
         super().__init__()
-        self._out, self._name, self._ended = out, name, False
+        self._out, self._name, self._ended, self.failed = out, name, False, False
 
     def _tell(self, how: str, text: str = "") -> None:
         if not self._ended:
@@ -93,6 +94,7 @@ class Reporter(unittest.TestResult):
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         """One of unittest's."""
         self._tell("failed", f"{err[0].__name__}: {err[1]}"[:2000])
+        self.failed = True
 
     addError = addFailure  # noqa: N815
 
@@ -120,8 +122,8 @@ def name_of(test: unittest.TestCase) -> str:
     return ".".join(test.id().split(".")[-2:])
 
 
-def work(allocator: str, folder: str, module: str, select: str, done: list[str]) -> None:
-    """Runs what is selected and not done."""
+def work(allocator: str, folder: str, module: str, select: str, done: list[str]) -> int:
+    """Runs what is selected and not done, up to a test that fails: what it leaves, such as a capture, is nobody else's. Exit status: 0, or MORE."""
     out = os.fdopen(int(os.environ.pop("SEAM_TESTS_FD")), "w")
     sys.argv = [module, "native" if allocator == "expandable" else allocator]
     if allocator in ("class", "pluggable"):
@@ -138,6 +140,10 @@ def work(allocator: str, folder: str, module: str, select: str, done: list[str])
             reporter.begin()
             unittest.TestSuite([test]).run(reporter)  # alone in a suite: with what its class sets up
             reporter.end()
+            if reporter.failed:
+                out.flush()
+                os._exit(MORE)  # its objects may be such that they end the process in another way
+    return 0
 
 
 # ---- the process that watches it ----
@@ -181,8 +187,12 @@ def watch(suite: Suite, allocator: str, done: dict[str, Outcome], each_seconds: 
     if current:
         done[current] = Outcome("hung" if hung else "crashed", f"exit status {status}\n{tail}")
         return True
-    if status != 0:
-        raise Missing(tail.splitlines()[-1] if tail else f"exit status {status}")
+    if status == MORE:
+        return True
+    if status != 0 and not done:
+        raise Missing(tail or f"exit status {status}")
+    if status != 0:  # after the last test: what it left made the process fail at its end
+        done["end of the process"] = Outcome("crashed", f"exit status {status}\n{tail}")
     return False
 
 
@@ -260,8 +270,7 @@ def main() -> int:
     """Everything."""
     given = arguments()
     if given.work:
-        work(*json.loads(given.work))
-        return 0
+        return work(*json.loads(given.work))
     suites = [] if given.no_ours else [Suite("Seam's", OURS, "test_behaviour", re.compile(given.select or ""))]
     if given.tests is not None:
         if not (given.tests / "test_cuda.py").is_file():
