@@ -197,11 +197,13 @@ SEAM_MUST_USE enum seam_rc seam__matcher_hold(struct seam_matcher *matcher, stru
 void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user);
 
-/* Bytes [begin, end) of the arena cannot be used, nor instances of any loaded plan that overlap them. Blocked ranges do
- * not overlap each other. O(log ranges + ranges above). Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
+/* Of [begin, end) of the arena exactly these ranges, by address, cannot be used, nor instances of any loaded plan that
+ * overlap them. What was blocked there before is not any more; none of it reaches out of [begin, end).
+ * O(log ranges + count + ranges above). Errors: SEAM_OOM_META: nothing has changed. */
+SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	const struct seam_plan_range *ranges, uint32_t count);
 
-/* All that is blocked in [begin, end) can be used again. No blocked range reaches out of it. O(ranges). */
+/* The same with no range: it cannot fail. */
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end);
 
 /* Bytes of all blocked ranges, of each. */

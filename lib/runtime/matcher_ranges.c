@@ -7,11 +7,11 @@
 #include "check.h"
 #include "meta.h"
 
-static bool grow_blocked(struct seam_matcher *matcher)
+static bool grow_blocked(struct seam_matcher *matcher, uint32_t count)
 {
-	if (matcher->blocked_count < matcher->blocked_capacity)
+	if (count <= matcher->blocked_capacity)
 		return true;
-	const uint32_t capacity = matcher->blocked_capacity == 0 ? 64 : 2 * matcher->blocked_capacity;
+	const uint32_t capacity = count < 32 ? 64 : 2 * count;
 	const size_t bytes = sizeof(*matcher->blocked);
 	struct seam_blocked *larger =
 		seam__meta_resize(matcher->meta, matcher->blocked, matcher->blocked_capacity * bytes, capacity * bytes);
@@ -50,38 +50,54 @@ void seam__loaded_forget_clear(struct seam_loaded_plan *loaded)
 		loaded->instances[n].clear = 0;
 }
 
-enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+/* The blocked ranges [first, *ret_behind) are those of [begin, end). */
+static uint32_t find_blocked(const struct seam_matcher *matcher, uint64_t begin, uint64_t end, uint32_t *ret_behind)
 {
-	SEAM_ASSERT(begin < end);
-	if (!grow_blocked(matcher))
+	const uint32_t first = seam__matcher_blocked_at(matcher, begin);
+	uint32_t behind = first;
+	for (; behind < matcher->blocked_count && matcher->blocked[behind].begin < end; behind++)
+		SEAM_ASSERT(begin <= matcher->blocked[behind].begin && matcher->blocked[behind].end <= end);
+	*ret_behind = behind;
+	return first;
+}
+
+/* The instances have to be looked at again. */
+static void begin_version(struct seam_matcher *matcher)
+{
+	if (++matcher->blocked_version != 0)
+		return;
+	matcher->blocked_version = 1;
+	for (uint32_t i = 0; i < matcher->loaded_count; i++)
+		seam__loaded_forget_clear(matcher->loaded_plans[i]);
+}
+
+/* All behind moves once, however many there are. */
+enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
+	const struct seam_plan_range *ranges, uint32_t count)
+{
+	uint32_t behind;
+	const uint32_t first = find_blocked(matcher, begin, end, &behind);
+	const uint32_t after = matcher->blocked_count - behind;
+	if (!grow_blocked(matcher, first + count + after))
 		return SEAM_OOM_META;
-	const uint32_t at = seam__matcher_blocked_at(matcher, begin);
-	SEAM_ASSERT(at == matcher->blocked_count || end <= matcher->blocked[at].begin);
-	memmove(&matcher->blocked[at + 1], &matcher->blocked[at],
-		(matcher->blocked_count - at) * sizeof(*matcher->blocked));
-	matcher->blocked[at] = (struct seam_blocked){begin, end};
-	matcher->blocked_count++;
-	if (++matcher->blocked_version == 0) {
-		matcher->blocked_version = 1;
-		for (uint32_t i = 0; i < matcher->loaded_count; i++)
-			seam__loaded_forget_clear(matcher->loaded_plans[i]);
+	if (count + behind - first != 0) /* an array of nothing may have no address */
+		memmove(&matcher->blocked[first + count], &matcher->blocked[behind], after * sizeof *matcher->blocked);
+	for (uint32_t i = 0; i < count; i++) {
+		SEAM_ASSERT(ranges[i].begin_bytes >= (i == 0 ? begin : ranges[i - 1].end_bytes) &&
+			ranges[i].begin_bytes < ranges[i].end_bytes && ranges[i].end_bytes <= end);
+		matcher->blocked[first + i] = (struct seam_blocked){ranges[i].begin_bytes, ranges[i].end_bytes};
 	}
+	matcher->blocked_count = first + count + after;
+	if (count != 0)
+		begin_version(matcher);
 	return SEAM_OK;
 }
 
 void seam__matcher_unblock(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
 {
-	const uint32_t first = seam__matcher_blocked_at(matcher, begin);
-	uint32_t behind = first;
-	for (; behind < matcher->blocked_count && matcher->blocked[behind].begin < end; behind++) {
-		const struct seam_blocked *blocked = &matcher->blocked[behind];
-		SEAM_ASSERT(begin <= blocked->begin && blocked->end <= end);
-	}
-	if (behind == first)
-		return; /* an array of nothing may have no address */
-	memmove(&matcher->blocked[first], &matcher->blocked[behind],
-		(matcher->blocked_count - behind) * sizeof(*matcher->blocked));
-	matcher->blocked_count -= behind - first;
+	const enum seam_rc rc = seam__matcher_block(matcher, begin, end, NULL, 0);
+	SEAM_ASSERT(rc == SEAM_OK); /* nothing is added */
+	(void)rc;
 }
 
 uint64_t seam__matcher_blocked_bytes(const struct seam_matcher *matcher)

@@ -22,7 +22,8 @@ static inline bool seam__active_hold(const struct seam_active_plan *active)
 
 /* Blocks what is not leased of the chunks from `first` on. Errors: SEAM_OOM_META: some of it is not, and the arena is
  * to be closed. */
-SEAM_MUST_USE enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t first);
+SEAM_MUST_USE enum seam_rc seam__active_block_from(
+	const struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first);
 
 /* Leases what has become free in chunks [first, first + count). Returns the bytes; the active plan may have been
  * dropped if it is 0. */

@@ -12,16 +12,29 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-struct blocking {
-	struct seam_matcher *matcher;
+/* The gaps of some chunks, by address. */
+struct gaps {
+	struct seam_meta *meta;
+	struct seam_plan_range *ranges;
+	uint32_t count, capacity;
 	enum seam_rc rc;
 };
 
-static void block_gap(void *user, uint64_t begin, uint64_t end)
+static void note_gap(void *user, uint64_t begin, uint64_t end)
 {
-	struct blocking *blocking = user;
-	if (blocking->rc == SEAM_OK)
-		blocking->rc = seam__matcher_block(blocking->matcher, begin, end);
+	struct gaps *gaps = user;
+	if (gaps->count == gaps->capacity) {
+		const uint32_t capacity = gaps->capacity == 0 ? 64 : 2 * gaps->capacity;
+		struct seam_plan_range *ranges = seam__meta_resize(
+			gaps->meta, gaps->ranges, gaps->capacity * sizeof *ranges, capacity * sizeof *ranges);
+		if (ranges == NULL) {
+			gaps->rc = SEAM_OOM_META;
+			return;
+		}
+		gaps->ranges = ranges;
+		gaps->capacity = capacity;
+	}
+	gaps->ranges[gaps->count++] = (struct seam_plan_range){begin, end};
 }
 
 static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
@@ -29,24 +42,30 @@ static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
 	return arena->chunks[i].offset + arena->chunks[i].bytes;
 }
 
-/* Blocks the gaps of chunks [first, end) as they are now, chunk by chunk, and nothing else there. With an error some of
- * them are not: the arena is to be closed. */
-static enum seam_rc block(struct seam_active_plan *active, uint32_t first, uint32_t end)
+/* Blocks the gaps of chunks [first, end) as they are now, chunk by chunk, and nothing else there. With an error they
+ * are not: the arena is to be closed. */
+static enum seam_rc block(
+	const struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t end)
 {
 	const struct seam_arena *arena = &active->arena;
-	struct blocking blocking = {.matcher = active->matcher};
-	seam__matcher_unblock(active->matcher, arena->chunks[first].offset, end_of(arena, end - 1));
+	struct gaps gaps = {.meta = runtime->meta};
 	for (uint32_t i = first; i < end; i++) {
 		const struct seam_arena_chunk *at = &arena->chunks[i];
 		if (at->leased_bytes != at->bytes)
-			seam__arena_gaps(arena, at->offset, end_of(arena, i), block_gap, &blocking);
+			seam__arena_gaps(arena, at->offset, end_of(arena, i), note_gap, &gaps);
 	}
-	return blocking.rc;
+	enum seam_rc rc = gaps.rc;
+	if (rc == SEAM_OK)
+		rc = seam__matcher_block(
+			active->matcher, arena->chunks[first].offset, end_of(arena, end - 1), gaps.ranges, gaps.count);
+	seam__meta_free(gaps.meta, gaps.ranges, gaps.capacity * sizeof *gaps.ranges);
+	return rc;
 }
 
-enum seam_rc seam__active_block_from(struct seam_active_plan *active, uint32_t first)
+enum seam_rc seam__active_block_from(
+	const struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first)
 {
-	return first == active->arena.count ? SEAM_OK : block(active, first, active->arena.count);
+	return first == active->arena.count ? SEAM_OK : block(runtime, active, first, active->arena.count);
 }
 
 static uint64_t count_lent(const struct seam_arena *arena, uint32_t first, uint32_t end)
@@ -64,7 +83,7 @@ uint64_t seam__active_collect(
 	const uint64_t lent_bytes = count_lent(arena, first, first + count);
 	const uint64_t bytes = seam__arena_collect(runtime->engine, arena, first, count);
 	active->lent_bytes -= lent_bytes - count_lent(arena, first, first + count);
-	if (block(active, first, first + count) != SEAM_OK) {
+	if (block(runtime, active, first, first + count) != SEAM_OK) {
 		seam__planned_drop(runtime);
 		return 0;
 	}
@@ -126,7 +145,7 @@ static bool lend(struct lending *lending, uint32_t first, uint32_t end)
 	active->lent_bytes += bytes;
 	lending->bytes += bytes;
 	runtime->counts.lends += end - first;
-	if (block(active, first, end) != SEAM_OK)
+	if (block(runtime, active, first, end) != SEAM_OK)
 		seam__planned_drop(runtime); /* all of the arena is free */
 	return true;
 }

@@ -155,7 +155,7 @@ void match_block(struct match_player *player, uint64_t begin, uint64_t end)
 	for (uint32_t i = 0; i < player->blocked_count; i++)
 		if (begin < player->blocked[i].end_bytes && player->blocked[i].begin_bytes < end)
 			return;
-	cr_assert_eq(seam__matcher_block(player->matcher, begin, end), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player->matcher, begin, end), SEAM_OK);
 	player->blocked[player->blocked_count++] = (struct seam_plan_range){begin, end};
 	match_check(player);
 }

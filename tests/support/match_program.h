@@ -98,6 +98,12 @@ void match_free(struct match_player *player, uint32_t block);
 void match_hold(struct match_player *player, uint32_t block);
 /* No more than MATCH_BLOCKED. Nothing where some of it is blocked already. */
 void match_block(struct match_player *player, uint64_t begin, uint64_t end);
+
+/* All of [begin, end) is blocked. */
+static inline enum seam_rc match_matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end)
+{
+	return seam__matcher_block(matcher, begin, end, &(struct seam_plan_range){begin, end}, 1);
+}
 void match_unblock(struct match_player *player, uint32_t range);
 
 /* What it checks of everything, and what it says of the bytes [begin, end) and of a block at `begin`. */

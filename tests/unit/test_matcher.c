@@ -165,7 +165,7 @@ Test(matcher, neighbours_that_are_swapped_both_hit)
 Test(matcher, blocked_places_are_gaps_until_unblocked)
 {
 	open_with(taking_turns);
-	cr_assert_eq(seam__matcher_block(player.matcher, 0, 1 << 20), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 0, 1 << 20), SEAM_OK);
 	struct seam_plan_block *a = NULL;
 	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
 	cr_assert_eq(a->state, SEAM_PLANNED_FREE);
@@ -185,12 +185,12 @@ Test(matcher, places_are_blocked_however_often_others_were_blocked_since_they_we
 	open_with("a4096 -a b4096 -b");
 	give(hit(4096)); /* b is not looked at before */
 	for (uint32_t i = 1; i < UINT16_MAX; i++) {
-		cr_assert_eq(seam__matcher_block(player.matcher, 8192, 12288), SEAM_OK);
+		cr_assert_eq(match_matcher_block(player.matcher, 8192, 12288), SEAM_OK);
 		seam__matcher_unblock(player.matcher, 8192, 12288);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
 		struct seam_plan_block *a = NULL;
-		cr_assert_eq(seam__matcher_block(player.matcher, 0, 512), SEAM_OK);
+		cr_assert_eq(match_matcher_block(player.matcher, 0, 512), SEAM_OK);
 		match_check(&player);
 		cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
 		seam__matcher_unblock(player.matcher, 0, 512);
@@ -202,9 +202,9 @@ Test(matcher, places_are_blocked_however_often_others_were_blocked_since_they_we
 Test(matcher, ranges_are_unblocked_together)
 {
 	open_with("a4096 -a");
-	cr_assert_eq(seam__matcher_block(player.matcher, 2048, 3072), SEAM_OK);
-	cr_assert_eq(seam__matcher_block(player.matcher, 0, 1024), SEAM_OK);
-	cr_assert_eq(seam__matcher_block(player.matcher, 3072, 8192), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 2048, 3072), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 0, 1024), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 3072, 8192), SEAM_OK);
 	match_check(&player);
 	seam__matcher_unblock(player.matcher, 0, 3072);
 	match_check(&player);
@@ -212,6 +212,25 @@ Test(matcher, ranges_are_unblocked_together)
 	struct seam_plan_block *a = NULL;
 	cr_assert_eq(ask_on(4096, 0, 0, &a), SEAM_MISS_gap);
 	seam__matcher_unblock(player.matcher, 3072, 8192);
+	give(hit(4096));
+	close_all();
+}
+
+Test(matcher, what_is_blocked_takes_the_place_of_what_was)
+{
+	open_with("a4096 -a");
+	cr_assert_eq(match_matcher_block(player.matcher, 0, 512), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 512, 1024), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 5120, 8192), SEAM_OK);
+	const struct seam_plan_range ranges[] = {{1024, 1536}, {2048, 4096}, {4096, 4608}};
+	cr_assert_eq(seam__matcher_block(player.matcher, 512, 5120, ranges, 3), SEAM_OK);
+	match_check(&player);
+	cr_assert_eq(seam__matcher_blocked_bytes(player.matcher), 512 + 512 + 2048 + 512 + 3072);
+	cr_assert_eq(seam__matcher_block(player.matcher, 0, 5120, ranges, 1), SEAM_OK);
+	match_check(&player);
+	cr_assert_eq(seam__matcher_blocked_bytes(player.matcher), 512 + 3072);
+	seam__matcher_unblock(player.matcher, 0, 8192);
+	cr_assert_eq(seam__matcher_blocked_bytes(player.matcher), 0);
 	give(hit(4096));
 	close_all();
 }
@@ -364,7 +383,7 @@ Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 	seam__meta_fail_at(player.meta, 1);
 	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OOM_META);
 	seam__meta_fail_at(player.meta, 1);
-	cr_assert_eq(seam__matcher_block(player.matcher, 0, 4096), SEAM_OOM_META);
+	cr_assert_eq(match_matcher_block(player.matcher, 0, 4096), SEAM_OOM_META);
 	cr_assert_null(seam__matcher_check(player.matcher));
 	cr_assert_eq(seam__matcher_loaded_count(player.matcher), 1);
 	give(a);

@@ -105,7 +105,7 @@ static bool is_found_above(unsigned gaps)
 	open_with("x512 -x");
 	seam__matcher_set_bytes(player.matcher, UINT64_C(1024) * gaps + 4096);
 	for (unsigned i = 0; i < gaps; i++)
-		cr_assert_eq(seam__matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
 	cr_assert_neq(ask(1024, &strange), SEAM_MISS_NONE);
 	strange = seam__matcher_borrow(player.matcher, 1024);
 	const bool found = strange != NULL;
@@ -169,8 +169,8 @@ Test(matcher_borrow, what_is_taken_or_too_narrow_is_no_idle_range)
 	struct seam_plan_block *strange = NULL;
 	open_with("x4096 -x");
 	seam__matcher_set_bytes(player.matcher, 32768);
-	cr_assert_eq(seam__matcher_block(player.matcher, 6144, 8192), SEAM_OK);
-	cr_assert_eq(seam__matcher_block(player.matcher, 16384, 32768), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 6144, 8192), SEAM_OK);
+	cr_assert_eq(match_matcher_block(player.matcher, 16384, 32768), SEAM_OK);
 	struct seam_plan_block *x = hit(4096);
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
 	seam__matcher_each_idle(player.matcher, 4096, note_range, &ranges);
