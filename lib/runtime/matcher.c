@@ -156,7 +156,6 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	struct seam_overdue_block *overdue_block;
 	if (off_plan != NULL) {
 		overdue_block = &off_plan->node;
-		matcher->borrow_from = seam__bits_min(matcher->borrow_from, plan_block->offset);
 		seam__off_plan_remove(&matcher->off_plan, off_plan);
 	} else {
 		overdue_block = seam__overdue_find(&matcher->overdue, plan_block->offset);

@@ -2,9 +2,9 @@
  * be lent; see matcher.h.
  *
  * A place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces nothing,
- * and a disturbance does not breed others. The search goes up from the last place that was borrowed, or from a lower
- * one where a block off the plan was freed since; if it finds nothing, from the lowest address. That keeps what is
- * borrowed together, and the rest of the arena whole. Such blocks are off-plan, like dynamic ones.
+ * and a disturbance does not breed others. The search goes up from the last place that was borrowed for a size of as
+ * many binary digits; if it finds nothing, from the lowest address. That keeps what is borrowed together, and the rest
+ * of the arena whole. Such blocks are off-plan, like dynamic ones.
  *
  * The search goes up through the instances by address. A stretch of them in which nothing is due in the parts of the
  * circle that matter is passed over as one. The work for a place is bounded: after SEARCH_STEPS entries and gaps there
@@ -118,12 +118,11 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 		.bytes = seam__bits_align_up(requested_bytes, SEAM_PLANNED_BYTES),
 		.steps = SEARCH_STEPS,
 	};
+	uint64_t *const from = &matcher->borrow_from[seam__bits_log2(search.bytes)];
 	uint64_t least = first_least(matcher);
-	bool found = find(&search, least, matcher->borrow_from);
-	if (!found && matcher->borrow_from != 0)
-		found = find(&search, least, 0);
+	bool found = find(&search, least, *from) || (*from != 0 && find(&search, least, 0));
 	if (found)
-		matcher->borrow_from = search.at;
+		*from = search.at;
 	while (!found && least != 0 && search.steps != 0) {
 		least = next_least(least);
 		found = find(&search, least, 0);

@@ -82,7 +82,7 @@ struct seam_matcher {
 	uint64_t reach; /* position up to which the last request that was missed would live by the plan; 0: not known */
 	struct seam_balance balance;
 	struct seam_stranger stranger;
-	uint64_t borrow_from; /* address from which on a place is looked for that is idle long enough */
+	uint64_t borrow_from[64]; /* by the binary logarithm of a size: from there on a place is looked for */
 };
 
 /* A repetition begins. Inline, for nothing is called where a request is what was expected. */

@@ -117,6 +117,40 @@ static bool is_found_above(unsigned gaps)
 	return found;
 }
 
+static struct seam_plan_block *borrow(uint64_t bytes, uint64_t *ret_steps)
+{
+	struct seam_plan_block *strange = NULL;
+	cr_assert_neq(ask(bytes, &strange), SEAM_MISS_NONE);
+	const uint64_t before = counts().steps;
+	strange = seam__matcher_borrow(player.matcher, bytes);
+	cr_assert_not_null(strange);
+	*ret_steps = counts().steps - before;
+	return strange;
+}
+
+/* A small one is freed far below, which says nothing of where a large one finds its place. */
+Test(matcher_borrow, a_size_is_looked_for_where_one_like_it_was_found)
+{
+	uint64_t steps;
+	open_with("x2048 -x");
+	seam__matcher_set_bytes(player.matcher, 1024 * 1000 + 16384);
+	for (unsigned i = 0; i < 1000; i++)
+		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+	struct seam_plan_block *low = borrow(512, &steps);
+	struct seam_plan_block *high = borrow(4096, &steps);
+	cr_expect_gt(steps, 900);
+	for (int i = 0; i < 3; i++) {
+		give(low);
+		give(borrow(4096, &steps));
+		cr_expect_lt(steps, 16);
+		low = borrow(512, &steps);
+		cr_expect_lt(steps, 16);
+	}
+	give(low), give(high);
+	seam__matcher_unblock(player.matcher, 0, 1024 * 1000);
+	close_all();
+}
+
 Test(matcher_borrow, a_search_is_bounded)
 {
 	cr_expect(is_found_above(100));
