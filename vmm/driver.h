@@ -148,7 +148,7 @@ struct seam_driver;
  * stream_create      A stream; BLOCKING ones synchronise with the legacy default stream, as in CUDA.
  * stream_destroy     Its pending work still completes; the handle may be given out again at once.
  * stream_id          A number unique in the process for the life of the program, also across reuse of a handle. For
- *                    SEAM_STREAM_PER_THREAD that of the calling thread's stream. INVALID_HANDLE for a destroyed one
+ *                    SEAM_STREAM_PER_THREAD one of the calling thread, its own. INVALID_HANDLE for a destroyed one
  *                    where the driver can tell. STREAM_CAPTURE_UNSUPPORTED while another stream than the thread's own
  *                    is captured; the capture may be lost by it.
  * stream_foreign     Whether it is another device's. The handles with a meaning of their own are d's.

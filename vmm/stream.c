@@ -188,6 +188,7 @@ enum seam_rc seam__streams_find(
 			if (rc != SEAM_OK)
 				return rc;
 		}
+		stream->capturing = capturing;
 	}
 	streams->last = stream;
 	*ret_stream = stream;

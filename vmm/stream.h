@@ -17,7 +17,8 @@
  *     What events cover passes; the rest passes by seam__streams_wait_all_*() only.
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
  *     Nor does the driver tell its id: one that is found during a capture has the first id that is told of its handle,
- *     so that where it is destroyed before that, without notice, its successor under the handle is taken for it.
+ *     so that where it is destroyed before that, without notice, its successor under the handle is taken for it. So is
+ *     a successor that is captured when it is first seen, until its capture has ended.
  *
  * Invariants (seam__streams_check)
  *   ST1  passed <= covered < tick, and last_stamp <= tick, for every stream
@@ -120,8 +121,8 @@ uint64_t seam__streams_fini(struct seam_streams *streams);
 
 /* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`:
  * that asks the driver for the handle's id (unless the stream is being captured) and, where it is a new one, gives the
- * old entry up as lost. Per-thread handles are always asked. Errors: SEAM_OOM_META, and the driver's (SEAM_DRIVER for a
- * handle that is no stream). */
+ * old entry up as lost. Per-thread streams are told apart each time. Errors: SEAM_OOM_META, and the driver's
+ * (SEAM_DRIVER for a handle that is no stream). */
 SEAM_MUST_USE enum seam_rc seam__streams_find(
 	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream);
 

@@ -44,14 +44,16 @@ int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capt
 {
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
 	uint64_t capture_id = 0;
-	int cu = seam__drv_stream_capture(driver, handle, &state, &capture_id);
-	*ret_capturing = state != SEAM_CAPTURE_NONE;
-	if (cu == SEAM_CU_SUCCESS && !*ret_capturing && handle != SEAM_STREAM_DEFAULT)
-		cu = seam__drv_stream_id(driver, handle, ret_id); /* or it has been begun since */
-	if (seam__driver_rc(cu) != SEAM_CAPTURING)
-		return cu;
-	*ret_capturing = true;
-	return SEAM_CU_SUCCESS;
+	const int told = seam__drv_stream_capture(driver, handle, &state, &capture_id);
+	*ret_capturing = state != SEAM_CAPTURE_NONE || seam__driver_rc(told) == SEAM_CAPTURING;
+	if (*ret_capturing)
+		return SEAM_CU_SUCCESS;
+	/* Also where the state was not told: that a stream is gone is what its id says. */
+	const int cu = handle > SEAM_STREAM_PER_THREAD ? seam__drv_stream_id(driver, handle, ret_id) : SEAM_CU_SUCCESS;
+	*ret_capturing = seam__driver_rc(cu) == SEAM_CAPTURING; /* begun since */
+	if (*ret_capturing)
+		return SEAM_CU_SUCCESS;
+	return cu != SEAM_CU_SUCCESS ? cu : told;
 }
 
 enum seam_rc seam__stream_reach(struct seam_stream *stream)

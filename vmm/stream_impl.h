@@ -13,7 +13,8 @@ static inline bool seam__stream_is_dead(const struct seam_stream *stream)
 }
 
 /* What the driver says of a handle: whether the stream is being captured and, where it is not, its id (of a captured
- * one the driver tells none). The legacy stream's id is left alone. Returns the driver's code. */
+ * one the driver tells none). The ids of the legacy and of per-thread streams are left alone. Returns the driver's
+ * code: INVALID_HANDLE if the stream is gone. A capture that another thread begins meanwhile may be lost. */
 SEAM_MUST_USE int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capturing, uint64_t *ret_id);
 
 /* Whether the handle, whose stream has this id now, still is this stream's. */

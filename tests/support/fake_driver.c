@@ -138,7 +138,7 @@ static int fake_stream_capture(
 {
 	const struct fake_stream *stream = fake_resolve(self(d), handle);
 	if (stream == NULL)
-		return SEAM_CU_INVALID_HANDLE;
+		return SEAM_CU_INVALID_VALUE; /* nothing promises that it can tell: the id does */
 	*ret_state = stream->capturing ? SEAM_CAPTURE_ACTIVE : SEAM_CAPTURE_NONE;
 	*ret_capture = stream->capturing ? stream->id : 0;
 	return SEAM_CU_SUCCESS;

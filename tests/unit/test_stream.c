@@ -67,6 +67,19 @@ Test(stream, a_replaced_stream_is_lost_and_passes_by_wait_all_only)
 	cr_expect_eq(streams.count, 1);
 }
 
+Test(stream, one_that_is_gone_is_lost_whatever_the_driver_says_of_captures)
+{
+	uint64_t handle = fake_stream_create(&fake);
+	struct seam_stream *a = find(handle), *kept = a;
+	seam__stream_ref(a);
+	(void)seam__stream_stamp(a);
+	fake_stream_destroy(&fake, handle);
+	expect_rc(seam__stream_cover(a), SEAM_NOT_FOUND);
+	cr_expect(a->lost);
+	expect_rc(seam__streams_find(&streams, handle, false, &kept), SEAM_DRIVER);
+	seam__stream_unref(a);
+}
+
 Test(stream, one_that_is_found_during_its_capture_is_known_by_its_handle_until_the_end)
 {
 	uint64_t handle = fake_stream_create(&fake);
