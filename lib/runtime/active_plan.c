@@ -38,6 +38,7 @@ static void destroy(struct seam_runtime *runtime, struct seam_active_plan *activ
 	seam__matcher_each(active->matcher, clear_uses, runtime);
 	seam__meta_free(meta, active->held, active->held_capacity * sizeof(struct seam_plan_block *));
 	seam__meta_free(meta, active->busy, active->busy_count * sizeof *active->busy);
+	seam__meta_free(meta, active->gaps, active->gap_capacity * sizeof *active->gaps);
 	seam__matcher_destroy(meta, active->matcher);
 	seam__meta_free(meta, active, sizeof *active);
 }

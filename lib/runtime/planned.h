@@ -57,9 +57,11 @@ struct seam_active_plan {
 	LIST_ENTRY(seam_active_plan) link;
 	struct seam_arena arena;
 	struct seam_matcher *matcher;
-	uint32_t *busy;      /* per chunk of the arena; for closing, which must not fail */
-	uint32_t busy_count; /* at least the chunks of an arena that is open */
-	uint32_t usable;     /* so many chunks are mapped and were leased then; those behind them are blocked */
+	uint32_t *busy;               /* per chunk of the arena; for closing, which must not fail */
+	uint32_t busy_count;          /* at least the chunks of an arena that is open */
+	struct seam_plan_range *gaps; /* room for those of the chunks whose leases have changed */
+	uint32_t gap_capacity;
+	uint32_t usable; /* so many chunks are mapped and were leased then; those behind them are blocked */
 	struct seam_plan_block **held; /* freed (requested_bytes is 0), but other streams still use them */
 	uint32_t held_count;
 	uint32_t held_capacity;       /* at least `recorded` */

@@ -12,29 +12,30 @@
 #include "meta.h"
 #include "planned_impl.h"
 
-/* The gaps of some chunks, by address. */
+/* The gaps of some chunks, by address: the first `count` of active->gaps. */
 struct gaps {
 	struct seam_meta *meta;
-	struct seam_plan_range *ranges;
-	uint32_t count, capacity;
+	struct seam_active_plan *active;
+	uint32_t count;
 	enum seam_rc rc;
 };
 
 static void note_gap(void *user, uint64_t begin, uint64_t end)
 {
 	struct gaps *gaps = user;
-	if (gaps->count == gaps->capacity) {
-		const uint32_t capacity = gaps->capacity == 0 ? 64 : 2 * gaps->capacity;
+	struct seam_active_plan *active = gaps->active;
+	if (gaps->count == active->gap_capacity) {
+		const uint32_t capacity = gaps->count == 0 ? 64 : 2 * gaps->count;
 		struct seam_plan_range *ranges = seam__meta_resize(
-			gaps->meta, gaps->ranges, gaps->capacity * sizeof *ranges, capacity * sizeof *ranges);
+			gaps->meta, active->gaps, gaps->count * sizeof *ranges, capacity * sizeof *ranges);
 		if (ranges == NULL) {
 			gaps->rc = SEAM_OOM_META;
 			return;
 		}
-		gaps->ranges = ranges;
-		gaps->capacity = capacity;
+		active->gaps = ranges;
+		active->gap_capacity = capacity;
 	}
-	gaps->ranges[gaps->count++] = (struct seam_plan_range){begin, end};
+	active->gaps[gaps->count++] = (struct seam_plan_range){begin, end};
 }
 
 static uint64_t end_of(const struct seam_arena *arena, uint32_t i)
@@ -48,18 +49,16 @@ static enum seam_rc block(
 	const struct seam_runtime *runtime, struct seam_active_plan *active, uint32_t first, uint32_t end)
 {
 	const struct seam_arena *arena = &active->arena;
-	struct gaps gaps = {.meta = runtime->meta};
-	for (uint32_t i = first; i < end; i++) {
+	struct gaps gaps = {.meta = runtime->meta, .active = active};
+	for (uint32_t i = first; i < end && gaps.rc == SEAM_OK; i++) {
 		const struct seam_arena_chunk *at = &arena->chunks[i];
 		if (at->leased_bytes != at->bytes)
 			seam__arena_gaps(arena, at->offset, end_of(arena, i), note_gap, &gaps);
 	}
-	enum seam_rc rc = gaps.rc;
-	if (rc == SEAM_OK)
-		rc = seam__matcher_block(
-			active->matcher, arena->chunks[first].offset, end_of(arena, end - 1), gaps.ranges, gaps.count);
-	seam__meta_free(gaps.meta, gaps.ranges, gaps.capacity * sizeof *gaps.ranges);
-	return rc;
+	if (gaps.rc != SEAM_OK)
+		return gaps.rc;
+	return seam__matcher_block(
+		active->matcher, arena->chunks[first].offset, end_of(arena, end - 1), active->gaps, gaps.count);
 }
 
 enum seam_rc seam__active_block_from(
