@@ -40,6 +40,12 @@ void seam__stream_pass(struct seam_stream *stream, uint64_t tick)
 		seam__stream_retire_event(stream->owner, stream, event);
 }
 
+/* The handle may be of a stream that is gone: its id says whether it is. */
+static bool is_gone_code(int cu)
+{
+	return cu == SEAM_CU_INVALID_HANDLE || cu == SEAM_CU_INVALID_VALUE || cu == SEAM_CU_CONTEXT_IS_DESTROYED;
+}
+
 int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capturing, uint64_t *ret_id)
 {
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
@@ -48,7 +54,8 @@ int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capt
 	*ret_capturing = state != SEAM_CAPTURE_NONE || seam__driver_rc(told) == SEAM_CAPTURING;
 	if (*ret_capturing)
 		return SEAM_CU_SUCCESS;
-	/* Also where the state was not told: that a stream is gone is what its id says. */
+	if (told != SEAM_CU_SUCCESS && !is_gone_code(told))
+		return told; /* it may be captured */
 	const int cu = handle > SEAM_STREAM_PER_THREAD ? seam__drv_stream_id(driver, handle, ret_id) : SEAM_CU_SUCCESS;
 	*ret_capturing = seam__driver_rc(cu) == SEAM_CAPTURING; /* begun since */
 	if (*ret_capturing)
