@@ -21,21 +21,13 @@ int seam__cuda_op_stream_destroy(struct seam_driver *d, uint64_t stream)
 	return (int)seam__cuda_of(d)->api->stream_destroy(seam__cuda_stream(stream));
 }
 
-/* Never given out again, and no number of the driver's. */
-static uint64_t thread_number(void)
-{
-	static _Atomic uint64_t last = UINT64_C(1) << 63;
-	static _Thread_local uint64_t mine;
-	if (mine == 0)
-		mine = atomic_fetch_add(&last, 1) + 1;
-	return mine;
-}
+#define OF_THREAD (UINT64_C(1) << 63) /* no id of the driver's has it */
 
 /* A thread has one stream of its own, so its number will do, and is told during a capture, too. */
 int seam__cuda_op_stream_id(struct seam_driver *d, uint64_t stream, uint64_t *ret_id)
 {
 	if (stream == SEAM_STREAM_PER_THREAD) {
-		*ret_id = thread_number();
+		*ret_id = OF_THREAD | seam__driver_thread();
 		return CUDA_SUCCESS;
 	}
 	unsigned long long id = 0;

@@ -75,6 +75,15 @@ uint64_t seam__driver_ns(const struct seam_driver *d, enum seam_drv_class class)
 	return sum_of_class(d, class, true);
 }
 
+uint64_t seam__driver_thread(void)
+{
+	static _Atomic uint64_t last;
+	static _Thread_local uint64_t mine;
+	if (mine == 0)
+		mine = atomic_fetch_add(&last, 1) + 1;
+	return mine;
+}
+
 enum seam_rc seam__driver_rc(int cu)
 {
 	switch (cu) {

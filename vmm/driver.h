@@ -241,6 +241,9 @@ void seam__driver_fail_at(struct seam_driver *d, uint64_t n, uint64_t classes, i
 uint64_t seam__driver_calls(const struct seam_driver *d, enum seam_drv_class class);
 uint64_t seam__driver_ns(const struct seam_driver *d, enum seam_drv_class class);
 
+/* The calling thread's number, from 1 on; unlike pthread_self() never given out again. */
+uint64_t seam__driver_thread(void);
+
 /* The result as Seam's own code: OUT_OF_MEMORY -> SEAM_OOM_DEVICE, CAPTURE -> SEAM_CAPTURING, DEINITIALIZED ->
  * SEAM_SHUTDOWN, NOT_SUPPORTED -> SEAM_UNSUPPORTED, NOT_READY -> SEAM_BUSY, the rest SEAM_DRIVER. */
 enum seam_rc seam__driver_rc(int cu);

@@ -11,16 +11,6 @@
 #define FIRST_HANDLE UINT64_C(0x1000)
 
 static _Atomic uint64_t last_stream_id;
-static _Atomic uint64_t last_thread;
-
-/* Unlike pthread_self, never reused. */
-static uint64_t thread_number(void)
-{
-	static _Thread_local uint64_t mine;
-	if (mine == 0)
-		mine = atomic_fetch_add(&last_thread, 1) + 1;
-	return mine;
-}
 
 static int compare_streams(const struct emu_stream *a, const struct emu_stream *b)
 {
@@ -99,7 +89,7 @@ int seam__emu_stream_find(struct emu_device *device, uint64_t handle, struct emu
 	}
 	struct emu_stream key = {.device = device, .handle = handle};
 	if (handle == SEAM_STREAM_PER_THREAD)
-		key.thread = thread_number();
+		key.thread = seam__driver_thread();
 	struct emu_stream *stream = RB_FIND(emu_streams, &device->e->streams, &key);
 	if (stream == NULL && handle != SEAM_STREAM_PER_THREAD)
 		return SEAM_CU_INVALID_HANDLE;

@@ -175,7 +175,7 @@ enum seam_rc seam__streams_find(
 		uint64_t id = 0;
 		bool capturing = false;
 		int cu = seam__stream_ask(streams->driver, handle, &capturing, &id);
-		bool other = cu == SEAM_CU_SUCCESS && stream != NULL && !capturing && !seam__stream_is(stream, id);
+		bool other = cu == SEAM_CU_SUCCESS && stream != NULL && !capturing && !seam__stream_take_id(stream, id);
 		if (stream != NULL && (other || cu == SEAM_CU_INVALID_HANDLE)) {
 			seam__stream_lose(stream);
 			stream = NULL;

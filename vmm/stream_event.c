@@ -79,7 +79,8 @@ enum seam_rc seam__stream_reach(struct seam_stream *stream)
 	bool capturing = false;
 	if (cu == SEAM_CU_SUCCESS)
 		cu = seam__stream_ask(driver, stream->handle, &capturing, &id);
-	if (cu == SEAM_CU_INVALID_HANDLE || (cu == SEAM_CU_SUCCESS && !capturing && !seam__stream_is(stream, id))) {
+	if (cu == SEAM_CU_INVALID_HANDLE ||
+		(cu == SEAM_CU_SUCCESS && !capturing && !seam__stream_take_id(stream, id))) {
 		seam__stream_lose(stream);
 		return SEAM_NOT_FOUND;
 	}

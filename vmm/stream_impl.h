@@ -17,8 +17,9 @@ static inline bool seam__stream_is_dead(const struct seam_stream *stream)
  * code: INVALID_HANDLE if the stream is gone. A capture that another thread begins meanwhile may be lost. */
 SEAM_MUST_USE int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capturing, uint64_t *ret_id);
 
-/* Whether the handle, whose stream has this id now, still is this stream's. */
-static inline bool seam__stream_is(struct seam_stream *stream, uint64_t id)
+/* The id that is told of the stream's handle. One whose id was not told yet has it from here on. False: the id is
+ * another stream's. */
+static inline bool seam__stream_take_id(struct seam_stream *stream, uint64_t id)
 {
 	if (stream->id == 0)
 		stream->id = id;

@@ -198,7 +198,7 @@ void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user);
 
 /* Of [begin, end) of the arena exactly these ranges, by address, cannot be used, nor instances of any loaded plan that
- * overlap them. What was blocked there before is not any more; none of it reaches out of [begin, end).
+ * overlap them. They take the place of the ranges blocked there before, none of which reaches out of [begin, end).
  * O(log ranges + count + ranges in it and above). Errors: SEAM_OOM_META: nothing has changed. */
 SEAM_MUST_USE enum seam_rc seam__matcher_block(struct seam_matcher *matcher, uint64_t begin, uint64_t end,
 	const struct seam_plan_range *ranges, uint32_t count);
