@@ -149,6 +149,14 @@ struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_
 }
 
 /* A dynamic block is gone afterwards. */
+/* The place of a free block is the next to be looked at for one of its size, if it is below the one where the last was
+ * found. */
+static void lead_back(struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
+{
+	uint64_t *const from = &matcher->borrow_from[seam__bits_log2(plan_block->bytes)];
+	*from = seam__bits_min(*from, plan_block->offset);
+}
+
 static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	struct seam_off_plan_block *off_plan =
@@ -167,6 +175,7 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	matcher->counts.live--;
 	matcher->counts.live_bytes -= plan_block->bytes;
 	plan_block->state = SEAM_PLANNED_FREE;
+	lead_back(matcher, plan_block);
 	if (plan_block->loaded != SEAM_DYNAMIC) {
 		struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
 		seam__slab_put(&matcher->overdue_slab, overdue_block);

@@ -121,8 +121,8 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 	uint64_t *const from = &matcher->borrow_from[seam__bits_log2(search.bytes)];
 	uint64_t least = first_least(matcher);
 	bool found = find(&search, least, *from) || (*from != 0 && find(&search, least, 0));
-	if (found || search.steps == 0)
-		*from = found ? search.at : 0; /* a search that was given up says nothing of what is below */
+	if (found)
+		*from = search.at;
 	while (!found && least != 0 && search.steps != 0) {
 		least = next_least(least);
 		found = find(&search, least, 0);
