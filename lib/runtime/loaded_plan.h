@@ -224,7 +224,8 @@ bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t be
  * circle of copies. */
 static inline bool seam__stretch_meets(const struct seam_by_address *middle, uint64_t at, uint64_t times)
 {
-	return middle->reach > at && (middle->times & times) != 0;
+	const uint64_t both = middle->times & times;
+	return middle->reach > at && (uint32_t)both != 0 && both >> 32 != 0;
 }
 
 /* Offsets are often multiples of large powers of two, hence the upper half. */
@@ -294,19 +295,29 @@ static inline uint64_t seam__loaded_circle_at(const struct seam_loaded_plan *loa
 		loaded->lifetimes[number / loaded->copies].begin;
 }
 
-/* The parts of the circle of copies, cut into 64, that positions [at, at + length] are in: a bit for each. */
+/* The units [from, to] of 1,024 that the circle of copies is cut into: a bit for each 32 of them that stand together,
+ * and above those one for each rest of the division by 32. */
+static inline uint64_t seam__unit_times(uint64_t from, uint64_t to)
+{
+	const uint32_t all = UINT32_MAX, begin = all << from % 32, end = all >> (31 - to % 32);
+	const uint32_t parts = all << from / 32 & all >> (31 - to / 32);
+	const uint32_t rests = to - from >= 31 ? all : from % 32 <= to % 32 ? begin & end : begin | end;
+	return (uint64_t)rests << 32 | parts;
+}
+
+/* When positions [at, at + length] are, as seam__stretch_meets() compares it. */
 static inline uint64_t seam__loaded_times(const struct seam_loaded_plan *loaded, uint64_t at, uint64_t length)
 {
-	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, part = (circle + 63) / 64;
+	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, unit = (circle + 1023) / 1024;
 	if (length >= circle)
 		return UINT64_MAX;
 	const uint64_t end = at + length;
-	const uint64_t from = UINT64_MAX << at / part;
-	const uint64_t to = UINT64_MAX >> (63 - (end < circle ? end : end - circle) / part);
-	return end < circle ? from & to : from | to;
+	return end < circle
+		? seam__unit_times(at / unit, end / unit)
+		: seam__unit_times(at / unit, (circle - 1) / unit) | seam__unit_times(0, (end - circle) / unit);
 }
 
-/* The parts in which the next `length` positions are, from the frontier on. */
+/* When the next `length` positions are, from the frontier on. */
 static inline uint64_t seam__frontier_times(const struct seam_loaded_plan *loaded, uint64_t length)
 {
 	return seam__loaded_times(loaded, seam__frontier_circle_at(loaded), length);

@@ -115,31 +115,36 @@ static bool add_number(void *user, uint32_t number)
 	return false;
 }
 
-/* Whether the instance is due or live in one of the 64 parts of the circle. */
-static bool is_in_part(const struct seam_loaded_plan *loaded, uint32_t number, uint32_t part)
+/* Whether the instance is due or live at one of the positions [from, from + length] around the circle. */
+static bool is_then(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end, uint64_t from, uint64_t length)
 {
-	const struct seam_lifetime *lifetime = &loaded->lifetimes[number / loaded->copies];
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
-	for (uint64_t at = lifetime->begin; at <= lifetime->end; at++)
-		if ((number % loaded->copies * loaded->positions + at) % circle / ((circle + 63) / 64) == part)
+	for (uint64_t at = begin; at <= end; at++)
+		if ((at + circle - from) % circle <= length)
 			return true;
 	return false;
 }
 
-/* part: UINT32_MAX: any. */
-static void look_for(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end, uint32_t part)
+/* length: of the part of the circle that matters; UINT64_MAX: all of it. */
+static void look_for(
+	const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end, uint64_t from, uint64_t length)
 {
 	bool seen[1024] = {false};
-	const uint64_t times = UINT64_C(1) << part % 64;
-	(void)seam__loaded_overlapping(loaded, begin, end, part == UINT32_MAX ? NULL : &times, add_number, seen);
+	const bool always = length == UINT64_MAX;
+	const uint64_t times = always ? 0 : seam__loaded_times(loaded, from, length);
+	(void)seam__loaded_overlapping(loaded, begin, end, always ? NULL : &times, add_number, seen);
 	cr_assert_lt(loaded->slots * loaded->copies, 1024);
 	for (uint32_t n = 0; n < loaded->slots * loaded->copies; n++) {
 		const struct seam_plan_block *p = &loaded->instances[n];
+		const struct seam_lifetime *lifetime = &loaded->lifetimes[n / loaded->copies];
+		const uint64_t base = n % loaded->copies * loaded->positions;
 		const bool overlaps =
 			p->offset != SEAM_PLAN_NO_ADDRESS && p->offset < end && begin < p->offset + p->bytes;
 		cr_assert(overlaps || !seen[n], "instance %u", n);
-		cr_assert(
-			seen[n] || !overlaps || (part != UINT32_MAX && !is_in_part(loaded, n, part)), "instance %u", n);
+		cr_assert(seen[n] || !overlaps ||
+				(!always &&
+					!is_then(loaded, base + lifetime->begin, base + lifetime->end, from, length)),
+			"instance %u", n);
 	}
 }
 
@@ -153,55 +158,57 @@ Test(loaded, instances_are_found_by_address_and_time)
 		for (uint32_t turn = 0; turn < 50; turn++) {
 			const uint64_t begin = random_below(&state, loaded->bytes + 100),
 				       end = begin + 1 + random_below(&state, 1 << 20);
-			look_for(loaded, begin, end, UINT32_MAX);
-			look_for(loaded, begin, end, (uint32_t)random_below(&state, 64));
+			const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+			look_for(loaded, begin, end, 0, UINT64_MAX);
+			look_for(loaded, begin, end, random_below(&state, circle), random_below(&state, circle));
+			look_for(loaded, begin, end, random_below(&state, circle), random_below(&state, 4));
 		}
 		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
 	}
 }
 
-/* Whether the instance is due or live in the 64th part of the circle of copies, position by position. */
-static bool is_there(const struct seam_loaded_plan *loaded, const struct seam_by_address *entry, uint32_t part)
-{
-	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, length = (circle + 63) / 64;
-	for (uint64_t at = entry->at; at <= entry->at + entry->length; at++)
-		if (at % circle / length == part)
-			return true;
-	return false;
-}
-
-/* The middle of each stretch says of all of it how far it reaches, and when any of it is there. */
-static void check_stretch(const struct seam_loaded_plan *loaded, uint32_t low, uint32_t high)
+/* The middle of each stretch says of all of it how far it reaches, and meets every time when any of it is there; most
+ * stretches of one instance meet no other time. Returns those of one instance that meet a time at which it is not
+ * there. */
+static uint64_t check_stretch(const struct seam_loaded_plan *loaded, uint32_t low, uint32_t high, uint64_t *ret_asked)
 {
 	if (low == high)
-		return;
+		return 0;
 	const uint32_t middle = low + (high - low) / 2;
+	const struct seam_by_address *by_address = &loaded->by_address_entries[middle];
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
-	const uint64_t parts = UINT64_MAX >> (63 - (circle - 1) / ((circle + 63) / 64)); /* there may be fewer */
-	uint64_t reach = 0, times = 0;
-	for (uint32_t i = low; i < high; i++) {
-		const struct seam_by_address *entry = &loaded->by_address_entries[i];
-		reach = entry->end > reach ? entry->end : reach;
-		for (uint32_t part = 0; part < 64; part++)
-			times |= (uint64_t)is_there(loaded, entry, part) << part;
+	uint64_t reach = 0, wrong = 0;
+	for (uint64_t at = 0; at < circle; at++) {
+		bool there = false;
+		for (uint32_t i = low; i < high && !there; i++) {
+			const struct seam_by_address *entry = &loaded->by_address_entries[i];
+			there = is_then(loaded, entry->at, entry->at + entry->length, at, 0);
+		}
+		const bool meets = seam__stretch_meets(by_address, 0, seam__loaded_times(loaded, at, 0));
+		cr_assert(meets || !there);
+		wrong += high - low == 1 && meets && !there;
+		*ret_asked += high - low == 1 && !there;
 	}
-	cr_assert_eq(loaded->by_address_entries[middle].reach, reach);
-	cr_assert_eq(loaded->by_address_entries[middle].times & parts, times);
-	check_stretch(loaded, low, middle);
-	check_stretch(loaded, middle + 1, high);
+	for (uint32_t i = low; i < high; i++)
+		reach = loaded->by_address_entries[i].end > reach ? loaded->by_address_entries[i].end : reach;
+	cr_assert_eq(by_address->reach, reach);
+	return wrong + check_stretch(loaded, low, middle, ret_asked) +
+		check_stretch(loaded, middle + 1, high, ret_asked);
 }
 
 Test(loaded, stretches_say_how_far_they_reach_and_when)
 {
+	uint64_t wrong = 0, asked = 0;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct match_program program = random_program(seed);
 		struct seam_loaded_plan *loaded;
 		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
-		check_stretch(loaded, 0, loaded->placed);
+		wrong += check_stretch(loaded, 0, loaded->placed, &asked);
 		seam__loaded_destroy(meta, loaded);
 		match_program_fini(&program);
 	}
+	cr_expect_lt(4 * wrong, asked, "%llu of %llu", (unsigned long long)wrong, (unsigned long long)asked);
 }
 
 Test(loaded, slots_are_waited_for_where_the_plan_says_so_and_others_use_them)
