@@ -223,7 +223,7 @@ void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
 /* A place for the request that was just missed, where nothing lives now and nothing is due as long as it will live.
  * Where there is none, one that is idle for a quarter of that, and so on; in the end one that is due now. Of a request
  * that nobody knows half a period is taken for granted. It is live, like a dynamic block. NULL: there is none, or it
- * was not found within a fixed number of steps, or no metadata. */
+ * was not found within a fixed number of steps, or lately not for as many bytes, or no metadata. */
 struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes);
 
 /* A block at a place that nothing else has, and that no loaded plan speaks for. It is live, like a dynamic block. NULL:

@@ -6,9 +6,10 @@
  * many binary digits; if it finds nothing, from the lowest address. That keeps what is borrowed together, and the rest
  * of the arena whole. Such blocks are off-plan, like dynamic ones.
  *
- * The search goes up through the instances by address. A stretch of them in which nothing is due in the parts of the
- * circle that matter is passed over as one. The work for a place is bounded: after SEARCH_STEPS entries and gaps there
- * is none.
+ * The search goes up through the instances by address, no further than the first place. A stretch of them in which
+ * nothing is due in the parts of the circle that matter is passed over as one. The work for a place is bounded: after
+ * SEARCH_STEPS entries and gaps there is none. Where none was idle for a time, none is looked for again before a
+ * quarter of that time has passed: a shorter time will do.
  */
 #include "matcher_state.h"
 
@@ -19,6 +20,8 @@
 	       * nothing on one of 12,000 (moe-qwen from a file: 154 driver calls instead of none), with 512 the pool \
 	       * is as large */
 
+#define VAIN_POSITIONS 16u /* without a place of a size: so long none is looked for, at the least */
+
 struct search {
 	const struct seam_matcher *matcher;
 	uint64_t bytes;
@@ -26,7 +29,9 @@ struct search {
 	uint64_t least;            /* positions that a place must be idle for */
 	uint64_t times;            /* in these parts of the circle are they */
 	uint64_t at;               /* what lies below is needed, or too narrow */
-	uint64_t end;              /* of the place that was found, as far as it is idle */
+	struct seam_climb climb;   /* through what is not the plan's, as far as that */
+	bool whole;                /* the place matters as far as it is idle; else its first bytes will do */
+	uint64_t end;              /* of the place that was found */
 	uint32_t steps;            /* that are left */
 };
 
@@ -46,22 +51,19 @@ static bool is_needed(const struct search *search, const struct seam_by_address 
 /* The plan leaves [search->at, to) idle: whether what is not the plan's leaves room there, then at search->at. */
 static bool look_below(struct search *search, uint64_t to)
 {
-	if (to < search->at + search->bytes)
-		return false;
-	struct seam_climb climb = seam__climb_from(search->matcher, search->at);
-	for (uint64_t at = search->at; at + search->bytes <= to && search->steps != 0; search->steps--) {
-		const struct seam_taken taken = seam__climb_next(&climb, at, to);
-		if (taken.begin >= at + search->bytes) {
-			search->at = at;
+	for (; search->at + search->bytes <= to && search->steps != 0; search->steps--) {
+		const struct seam_taken taken = seam__climb_next(&search->climb, search->at, to);
+		if (taken.begin >= search->at + search->bytes) {
 			search->end = taken.begin;
 			return true;
 		}
-		at = seam__bits_align_up(taken.end, SEAM_PLANNED_BYTES);
+		search->at = seam__bits_align_up(taken.end, SEAM_PLANNED_BYTES);
 	}
 	return false;
 }
 
-/* Goes up through a stretch of instances. True: there is a place, at search->at. */
+/* Goes up through a stretch of instances. True: there is a place, at search->at: entries that begin below its end have
+ * been looked at by then. */
 static bool look_in(struct search *search, uint32_t low, uint32_t high)
 {
 	const struct seam_by_address *by_address_entries = search->matcher->now->by_address_entries;
@@ -73,11 +75,11 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 		search->steps--;
 		if (low < middle && look_in(search, low, middle))
 			return true;
-		if (by_address->end > search->at && is_needed(search, by_address)) {
-			if (by_address->begin >= search->at + search->bytes && look_below(search, by_address->begin))
-				return true;
-			search->at = by_address->end;
-		}
+		const bool needed = by_address->end > search->at && is_needed(search, by_address);
+		if ((needed || !search->whole) && look_below(search, by_address->begin))
+			return true;
+		if (needed)
+			search->at = seam__bits_max(search->at, by_address->end);
 		low = middle + 1;
 	}
 	return false;
@@ -92,6 +94,7 @@ static bool find(struct search *search, uint64_t least, uint64_t from)
 	search->least = seam__bits_min(least, search->circle);
 	search->times = seam__frontier_times(loaded, search->least);
 	search->at = from;
+	search->climb = seam__climb_from(search->matcher, from);
 	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
 }
 
@@ -108,6 +111,19 @@ static uint64_t next_least(uint64_t least)
 	return least > 1 ? seam__bits_max(1, least / 4) : 0;
 }
 
+/* Whether there is a place that is idle for so many positions, if none was looked for in vain lately. */
+static bool look(struct search *search, struct seam_vain *rungs, uint64_t least, uint64_t from)
+{
+	const uint64_t now = search->matcher->now->frontier.at;
+	struct seam_vain *vain = &rungs[least == 0 ? 0 : 1 + seam__bits_log2(least)];
+	if (now < vain->until && search->bytes >= vain->bytes)
+		return false;
+	if (find(search, least, from) || (from != 0 && find(search, least, 0)))
+		return true;
+	*vain = (struct seam_vain){search->bytes, now + seam__bits_max(least / 4, VAIN_POSITIONS)};
+	return false;
+}
+
 struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint64_t requested_bytes)
 {
 	const struct seam_loaded_plan *loaded = matcher->now;
@@ -120,12 +136,12 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 	};
 	uint64_t *const from = &matcher->borrow_from[seam__bits_log2(search.bytes)];
 	uint64_t least = first_least(matcher);
-	bool found = find(&search, least, *from) || (*from != 0 && find(&search, least, 0));
+	bool found = look(&search, matcher->vain, least, *from);
 	if (found)
 		*from = search.at;
 	while (!found && least != 0 && search.steps != 0) {
 		least = next_least(least);
-		found = find(&search, least, 0);
+		found = look(&search, matcher->vain, least, 0);
 	}
 	matcher->counts.steps += SEARCH_STEPS - search.steps;
 	if (!found)
@@ -142,7 +158,7 @@ struct seam_plan_block *seam__matcher_borrow(struct seam_matcher *matcher, uint6
 void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
 	bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user)
 {
-	struct search search = {.matcher = matcher, .bytes = bytes, .steps = UINT32_MAX};
+	struct search search = {.matcher = matcher, .bytes = bytes, .whole = true, .steps = UINT32_MAX};
 	bool done = matcher->now == NULL;
 	for (uint64_t least = done ? 0 : first_least(matcher); !done; least = next_least(least)) {
 		for (uint64_t at = 0; !done && find(&search, least, at); at = search.end)

@@ -1,6 +1,8 @@
 /* matcher_loaded.c: a matcher's life, its loaded plans, and where in the period somebody says that the program is. */
 #include "matcher_state.h"
 
+#include <string.h>
+
 #include "check.h"
 #include "meta.h"
 
@@ -89,6 +91,7 @@ bool seam__matcher_switch(struct seam_matcher *matcher, struct seam_loaded_plan 
 	matcher->now = loaded;
 	matcher->owner = loaded->index;
 	matcher->cursor = NULL;
+	memset(matcher->vain, 0, sizeof matcher->vain); /* its positions are its own */
 	seam__matcher_pass(matcher);
 	return true;
 }

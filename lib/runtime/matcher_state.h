@@ -46,6 +46,14 @@ struct seam_stranger {
 	uint32_t debt;
 };
 
+#define SEAM_RUNGS 65u /* of times that a place is idle for: none, and by their binary logarithm */
+
+/* No place of so many bytes was found. */
+struct seam_vain {
+	uint64_t bytes;
+	uint64_t until; /* position from which on it is looked for again */
+};
+
 struct seam_matcher {
 	/* What every request reads. */
 	struct seam_loaded_plan *now; /* NULL: there is none */
@@ -82,7 +90,8 @@ struct seam_matcher {
 	uint64_t reach; /* position up to which the last request that was missed would live by the plan; 0: not known */
 	struct seam_balance balance;
 	struct seam_stranger stranger;
-	uint64_t borrow_from[64]; /* by the binary logarithm of a size: from there on a place is looked for */
+	uint64_t borrow_from[64];          /* by the binary logarithm of a size: from there on a place is looked for */
+	struct seam_vain vain[SEAM_RUNGS]; /* by the time that a place was to be idle for */
 };
 
 /* A repetition begins. Inline, for nothing is called where a request is what was expected. */

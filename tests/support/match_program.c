@@ -356,8 +356,17 @@ static void assert_each_idle(const struct match_player *player, uint64_t bytes, 
 	free(found.places);
 }
 
+/* None was found for as many bytes lately: that is believed for a while. */
+static bool is_vain(const struct match_player *player, uint64_t bytes)
+{
+	const struct seam_matcher *matcher = player->matcher;
+	const uint64_t reach = seam__matcher_reach(matcher);
+	const struct seam_vain *vain = &matcher->vain[reach == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(reach)];
+	return (bytes + 511) / 512 * 512 >= vain->bytes && seam__matcher_frontier(matcher) < vain->until;
+}
+
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. Where
- * one is idle long enough, such a one is taken. */
+ * one is idle long enough, such a one is taken, if it is looked for. */
 static struct seam_plan_block *borrow(struct match_player *player, uint64_t bytes)
 {
 	if (player->borrows == 0 || random_below(&player->random, 10) >= player->borrows)
@@ -373,6 +382,7 @@ static struct seam_plan_block *borrow(struct match_player *player, uint64_t byte
 	}
 	if (is_known)
 		assert_each_idle(player, bytes, idle, places);
+	any &= !is_vain(player, bytes);
 	const uint64_t reach = seam__matcher_reach(player->matcher);
 	struct seam_plan_block *plan_block = seam__matcher_borrow(player->matcher, bytes);
 	if (any && plan_block != NULL)

@@ -98,6 +98,13 @@ Test(matcher_borrow, what_is_due_later_is_given_away_first)
 	close_all();
 }
 
+static bool count_one(void *user, uint32_t number)
+{
+	(void)number;
+	++*(uint32_t *)user;
+	return false;
+}
+
 /* So many gaps that are too narrow lie below the first that is wide enough. */
 static bool is_found_above(unsigned gaps)
 {
@@ -170,6 +177,53 @@ Test(matcher_borrow, a_free_leads_the_search_for_its_size_back)
 	cr_expect_lt(steps, 16);
 	give(low), give(high);
 	seam__matcher_unblock(player.matcher, 0, 1024 * 5000);
+	close_all();
+}
+
+/* Steps of a search in vain. */
+static uint64_t steps_in_vain(uint64_t bytes)
+{
+	const uint64_t before = counts().steps;
+	cr_assert_neq(ask(bytes, &(struct seam_plan_block *){NULL}), SEAM_MISS_NONE);
+	cr_assert_null(seam__matcher_borrow(player.matcher, bytes));
+	return counts().steps - before;
+}
+
+Test(matcher_borrow, a_search_in_vain_is_not_repeated_at_once)
+{
+	open_with("x2048 -x");
+	seam__matcher_set_bytes(player.matcher, 1024 * 100);
+	for (unsigned i = 4; i < 100; i++)
+		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+	cr_expect_gt(steps_in_vain(8192), 90);
+	cr_expect_lt(steps_in_vain(8192), 64, "the choice of a slot alone");
+	cr_expect_gt(steps_in_vain(7168), 90, "it was not looked for");
+	cr_expect_lt(steps_in_vain(8192), 64);
+	for (unsigned i = 0; i < 10; i++)
+		give(hit(2048));
+	cr_expect_gt(steps_in_vain(8192), 90, "twenty positions later");
+	seam__matcher_unblock(player.matcher, 0, 1024 * 100);
+	close_all();
+}
+
+/* Two thousand slots share one address, one after the other. */
+Test(matcher_borrow, slots_that_are_due_at_other_times_are_passed_over)
+{
+	static char words[2000 * 10];
+	for (unsigned i = 0; i < 2000; i++)
+		memcpy(&words[10 * i], "a4096 -a ", 10);
+	for (unsigned i = 1; i < 2000; i++)
+		words[10 * i - 1] = ' ';
+	open_with(words);
+	struct seam_plan_block *strange = NULL;
+	for (unsigned i = 0; i < 100; i++)
+		give(hit(4096));
+	cr_assert_neq(ask(1111, &strange), SEAM_MISS_NONE);
+	const uint64_t times = seam__loaded_times(player.matcher->now, 300, 2);
+	uint32_t seen = 0;
+	(void)seam__loaded_overlapping(player.matcher->now, 0, 4096, &times, count_one, &seen);
+	cr_expect_geq(seen, 2);
+	cr_expect_lt(seen, 24, "%u", seen);
 	close_all();
 }
 
