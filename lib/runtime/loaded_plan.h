@@ -33,7 +33,7 @@
 struct seam_by_address {
 	uint64_t begin, end; /* bytes */
 	uint64_t reach;  /* of the entry that is the middle of a stretch of them: the furthest end in that stretch */
-	uint64_t times;  /* of the same stretch: the parts of the circle in which any of it is due or live */
+	uint64_t times;  /* of the same stretch: when any of it is due or live (seam__loaded_times) */
 	uint64_t at;     /* position around the circle of copies */
 	uint32_t length; /* positions */
 	uint32_t number;
@@ -215,13 +215,13 @@ SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded);
 
 /* Calls visit() for the instances that overlap [begin, end), in order of address, until it returns true; whether it
- * has. times: parts of the circle: what is neither due nor live in any of them may be left out; visit() may take parts
- * away. NULL: all. */
+ * has. times: units of the circle (seam__loaded_times): instances that are neither due nor live in any of them may be
+ * left out. NULL: all. */
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user);
 
-/* Whether any of the stretch of which this is the middle may reach beyond `at`, and is there in those parts of the
- * circle of copies. */
+/* Whether any of the stretch of which this is the middle may reach beyond `at`, and may be there in those units of
+ * the circle of copies. */
 static inline bool seam__stretch_meets(const struct seam_by_address *middle, uint64_t at, uint64_t times)
 {
 	const uint64_t both = middle->times & times;
@@ -295,8 +295,8 @@ static inline uint64_t seam__loaded_circle_at(const struct seam_loaded_plan *loa
 		loaded->lifetimes[number / loaded->copies].begin;
 }
 
-/* The units [from, to] of 1,024 that the circle of copies is cut into: a bit for each 32 of them that stand together,
- * and above those one for each rest of the division by 32. */
+/* Units [from, to] of the 1,024 that the circle of copies is cut into, as bits: in the low half number unit / 32 of
+ * each, in the high half number unit % 32. */
 static inline uint64_t seam__unit_times(uint64_t from, uint64_t to)
 {
 	const uint32_t all = UINT32_MAX, begin = all << from % 32, end = all >> (31 - to % 32);
@@ -305,7 +305,7 @@ static inline uint64_t seam__unit_times(uint64_t from, uint64_t to)
 	return (uint64_t)rests << 32 | parts;
 }
 
-/* When positions [at, at + length] are, as seam__stretch_meets() compares it. */
+/* The units of positions [at, at + length]. */
 static inline uint64_t seam__loaded_times(const struct seam_loaded_plan *loaded, uint64_t at, uint64_t length)
 {
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, unit = (circle + 1023) / 1024;
@@ -317,7 +317,7 @@ static inline uint64_t seam__loaded_times(const struct seam_loaded_plan *loaded,
 		: seam__unit_times(at / unit, (circle - 1) / unit) | seam__unit_times(0, (end - circle) / unit);
 }
 
-/* When the next `length` positions are, from the frontier on. */
+/* The units of the next `length` positions, from the frontier on. */
 static inline uint64_t seam__frontier_times(const struct seam_loaded_plan *loaded, uint64_t length)
 {
 	return seam__loaded_times(loaded, seam__frontier_circle_at(loaded), length);

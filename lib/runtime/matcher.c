@@ -148,7 +148,6 @@ struct seam_plan_block *seam__matcher_find(struct seam_matcher *matcher, uint64_
 	return off_plan == NULL ? NULL : &off_plan->plan_block;
 }
 
-/* A dynamic block is gone afterwards. */
 /* The place of a free block is the next to be looked at for one of its size, if it is below the one where the last was
  * found. */
 static void lead_back(struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
@@ -157,6 +156,7 @@ static void lead_back(struct seam_matcher *matcher, const struct seam_plan_block
 	*from = seam__bits_min(*from, plan_block->offset);
 }
 
+/* A dynamic block is gone afterwards. */
 static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	struct seam_off_plan_block *off_plan =

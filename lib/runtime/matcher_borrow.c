@@ -3,13 +3,14 @@
  *
  * A place is taken where nothing is live, and nothing is due as long as the block will live: so it displaces nothing,
  * and a disturbance does not breed others. The search goes up from the last place that was borrowed for a size of as
- * many binary digits; if it finds nothing, from the lowest address. That keeps what is borrowed together, and the rest
- * of the arena whole. Such blocks are off-plan, like dynamic ones.
+ * many binary digits, or from a lower one that was freed since; if it finds nothing, from the lowest address. That
+ * keeps what is borrowed together, and the rest of the arena whole. Such blocks are off-plan, like dynamic ones.
  *
  * The search goes up through the instances by address, no further than the first place. A stretch of them in which
  * nothing is due in the parts of the circle that matter is passed over as one. The work for a place is bounded: after
- * SEARCH_STEPS entries and gaps there is none. Where none was idle for a time, none is looked for again before a
- * quarter of that time has passed: a shorter time will do.
+ * SEARCH_STEPS entries and gaps there is none. If no place of so many bytes is found for a time, none of that size or
+ * more is looked for before a quarter of the time has passed, or VAIN_POSITIONS: a place that is idle for a shorter
+ * time is taken instead.
  */
 #include "matcher_state.h"
 
@@ -20,7 +21,9 @@
 	       * nothing on one of 12,000 (moe-qwen from a file: 154 driver calls instead of none), with 512 the pool \
 	       * is as large */
 
-#define VAIN_POSITIONS 16u /* without a place of a size: so long none is looked for, at the least */
+#define VAIN_POSITIONS                                                                                                 \
+	16u /* without a search, at the least, after one in vain. Without it 285 programs with a plan take 1.125 times \
+	       the instructions of none, with it 1.116 (bench/results/ablation.md, an estimate) */
 
 struct search {
 	const struct seam_matcher *matcher;
@@ -29,8 +32,9 @@ struct search {
 	uint64_t least;            /* positions that a place must be idle for */
 	uint64_t times;            /* in these parts of the circle are they */
 	uint64_t at;               /* what lies below is needed, or too narrow */
-	struct seam_climb climb;   /* through what is not the plan's, as far as that */
-	bool whole;                /* the place matters as far as it is idle; else its first bytes will do */
+	struct seam_climb climb;   /* items that are not the plan's, from climb_at on */
+	uint64_t climb_at;         /* `at`, or below it by instances that need their places */
+	bool whole;                /* `end` is where the idle range ends; else its first bytes are enough */
 	uint64_t end;              /* of the place that was found */
 	uint32_t steps;            /* that are left */
 };
@@ -48,16 +52,21 @@ static bool is_needed(const struct search *search, const struct seam_by_address 
 	return due < search->least && search->matcher->missing != plan_block;
 }
 
-/* The plan leaves [search->at, to) idle: whether what is not the plan's leaves room there, then at search->at. */
+/* The plan leaves [search->at, to) idle. True: what is not the plan's leaves room there, at search->at. Else that is
+ * above what has been looked at. */
 static bool look_below(struct search *search, uint64_t to)
 {
+	if (search->climb_at != search->at && search->at + search->bytes <= to) {
+		search->climb = seam__climb_from(search->matcher, search->at);
+		search->climb_at = search->at;
+	}
 	for (; search->at + search->bytes <= to && search->steps != 0; search->steps--) {
 		const struct seam_taken taken = seam__climb_next(&search->climb, search->at, to);
 		if (taken.begin >= search->at + search->bytes) {
 			search->end = taken.begin;
 			return true;
 		}
-		search->at = seam__bits_align_up(taken.end, SEAM_PLANNED_BYTES);
+		search->at = search->climb_at = seam__bits_align_up(taken.end, SEAM_PLANNED_BYTES);
 	}
 	return false;
 }
@@ -94,7 +103,7 @@ static bool find(struct search *search, uint64_t least, uint64_t from)
 	search->least = seam__bits_min(least, search->circle);
 	search->times = seam__frontier_times(loaded, search->least);
 	search->at = from;
-	search->climb = seam__climb_from(search->matcher, from);
+	search->climb_at = UINT64_MAX;
 	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
 }
 
@@ -111,11 +120,12 @@ static uint64_t next_least(uint64_t least)
 	return least > 1 ? seam__bits_max(1, least / 4) : 0;
 }
 
-/* Whether there is a place that is idle for so many positions, if none was looked for in vain lately. */
-static bool look(struct search *search, struct seam_vain *rungs, uint64_t least, uint64_t from)
+/* True: there is a place that is idle for so many positions, at search->at. After a search in vain there is none for a
+ * while. */
+static bool look(struct search *search, struct seam_vain *by_time, uint64_t least, uint64_t from)
 {
 	const uint64_t now = search->matcher->now->frontier.at;
-	struct seam_vain *vain = &rungs[least == 0 ? 0 : 1 + seam__bits_log2(least)];
+	struct seam_vain *vain = &by_time[least == 0 ? 0 : 1 + seam__bits_log2(least)];
 	if (now < vain->until && search->bytes >= vain->bytes)
 		return false;
 	if (find(search, least, from) || (from != 0 && find(search, least, 0)))

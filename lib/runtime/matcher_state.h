@@ -46,12 +46,12 @@ struct seam_stranger {
 	uint32_t debt;
 };
 
-#define SEAM_RUNGS 65u /* of times that a place is idle for: none, and by their binary logarithm */
+#define SEAM_TIMES 65u /* that a place is idle for: none, and by their binary digits */
 
-/* No place of so many bytes was found. */
+/* A search for a place of so many bytes was in vain. */
 struct seam_vain {
 	uint64_t bytes;
-	uint64_t until; /* position from which on it is looked for again */
+	uint64_t until; /* position before which none is made for as many, or more */
 };
 
 struct seam_matcher {
@@ -91,7 +91,7 @@ struct seam_matcher {
 	struct seam_balance balance;
 	struct seam_stranger stranger;
 	uint64_t borrow_from[64];          /* by the binary logarithm of a size: from there on a place is looked for */
-	struct seam_vain vain[SEAM_RUNGS]; /* by the time that a place was to be idle for */
+	struct seam_vain vain[SEAM_TIMES]; /* by the time that a place was to be idle for */
 };
 
 /* A repetition begins. Inline, for nothing is called where a request is what was expected. */
