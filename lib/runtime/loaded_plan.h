@@ -220,8 +220,8 @@ SEAM_MUST_USE enum seam_rc seam__loaded_index_places(
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user);
 
-/* Whether any of the stretch of which this is the middle may reach beyond `at`, and may be there in those units of
- * the circle of copies. */
+/* True: any of the stretch of which this is the middle may reach beyond `at`, and any may be due or live in those units
+ * of the circle of copies. */
 static inline bool seam__stretch_meets(const struct seam_by_address *middle, uint64_t at, uint64_t times)
 {
 	const uint64_t both = middle->times & times;

@@ -356,7 +356,7 @@ static void assert_each_idle(const struct match_player *player, uint64_t bytes, 
 	free(found.places);
 }
 
-/* None was found for as many bytes lately: that is believed for a while. */
+/* True: the matcher searched for as many bytes in vain, and does not search yet. */
 static bool is_vain(const struct match_player *player, uint64_t bytes)
 {
 	const struct seam_matcher *matcher = player->matcher;

@@ -115,7 +115,7 @@ static bool add_number(void *user, uint32_t number)
 	return false;
 }
 
-/* Whether the instance is due or live at one of the positions [from, from + length] around the circle. */
+/* True: the instance is due or live at one of the positions [from, from + length] around the circle. */
 static bool is_then(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end, uint64_t from, uint64_t length)
 {
 	const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;

@@ -105,14 +105,20 @@ static bool count_one(void *user, uint32_t number)
 	return false;
 }
 
+/* Of each KiB [first, end) the upper half is blocked: the gaps between are of 512 bytes. */
+static void narrow(unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++)
+		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+}
+
 /* So many gaps that are too narrow lie below the first that is wide enough. */
 static bool is_found_above(unsigned gaps)
 {
 	struct seam_plan_block *strange = NULL;
 	open_with("x512 -x");
 	seam__matcher_set_bytes(player.matcher, UINT64_C(1024) * gaps + 4096);
-	for (unsigned i = 0; i < gaps; i++)
-		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+	narrow(0, gaps);
 	cr_assert_neq(ask(1024, &strange), SEAM_MISS_NONE);
 	strange = seam__matcher_borrow(player.matcher, 1024);
 	const bool found = strange != NULL;
@@ -141,8 +147,7 @@ Test(matcher_borrow, a_size_is_looked_for_where_one_like_it_was_found)
 	uint64_t steps;
 	open_with("x2048 -x");
 	seam__matcher_set_bytes(player.matcher, 1024 * 1000 + 16384);
-	for (unsigned i = 0; i < 1000; i++)
-		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+	narrow(0, 1000);
 	struct seam_plan_block *low = borrow(512, &steps);
 	struct seam_plan_block *high = borrow(4096, &steps);
 	cr_expect_gt(steps, 900);
@@ -170,10 +175,7 @@ Test(matcher_borrow, a_free_leads_the_search_for_its_size_back)
 	uint64_t steps;
 	open_with("x2048 -x");
 	seam__matcher_set_bytes(player.matcher, 1024 * 5000);
-	for (unsigned i = 4; i < 5000; i++) {
-		if (i / 8 != 10 && i / 8 != 30)
-			cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
-	}
+	narrow(4, 80), narrow(88, 240), narrow(248, 5000);
 	struct seam_plan_block *low = borrow(8192, &steps), *high = borrow(8192, &steps);
 	cr_assert_lt(low->offset, high->offset);
 	cr_assert_neq(ask(8192, &(struct seam_plan_block *){NULL}), SEAM_MISS_NONE);
@@ -203,14 +205,12 @@ Test(matcher_borrow, a_search_in_vain_is_not_repeated_at_once)
 {
 	open_with("x2048 -x");
 	seam__matcher_set_bytes(player.matcher, 1024 * 100);
-	for (unsigned i = 4; i < 100; i++)
-		cr_assert_eq(match_matcher_block(player.matcher, 1024 * i + 512, 1024 * i + 1024), SEAM_OK);
+	narrow(4, 100);
 	cr_expect_gt(steps_in_vain(8192), 90);
 	cr_expect_lt(steps_in_vain(8192), 64, "the choice of a slot alone");
 	cr_expect_gt(steps_in_vain(7168), 90, "it was not looked for");
 	cr_expect_lt(steps_in_vain(8192), 64);
-	for (unsigned i = 0; i < 10; i++)
-		give(hit(2048));
+	wait_for(10);
 	cr_expect_gt(steps_in_vain(8192), 90, "twenty positions later");
 	seam__matcher_unblock(player.matcher, 0, 1024 * 100);
 	close_all();
