@@ -1,14 +1,14 @@
 /* account.h: the processor time that plans may cost the program's threads.
  *
  * A plan that the program follows costs less than no plan. Where the program departs from it there is work that it
- * would not do without a plan: which slot a request is, where a missed one may lie, and where in the period a plan goes
- * on. That work is counted in steps of some 80 instructions. Every request of the pool earns a few steps, about a fifth
- * of what the engine takes for a request with its free; a hit earns what it saves as well. A plan starts or goes on
- * only if what that takes is there. So a plan that serves too little for what it costs waits, suspended, for as long as
- * it takes to earn it, and costs about a fifth more than no plan. One that serves may overdraw the account: what it
- * misses in the two periods before it is dropped is not bounded by it.
+ * would not do without a plan: which slot a request is, where a missed one may lie, what may be lent, and where in the
+ * period a plan goes on. That work is counted in steps of some 80 instructions. Every request of the pool, and every
+ * driver call that maps or makes memory, earns a few steps, about a fifth of what it takes; a hit earns what it saves
+ * as well. A plan starts or goes on only if what that takes is there, and a learnt one is suspended as soon as it has
+ * spent more than there was. So a plan that serves too little for what it costs waits for as long as it takes to earn
+ * it, and costs about a fifth more than no plan.
  *
- * Not here: the worker's time; when a plan departs (suspend.c).
+ * Not here: the worker's time; when a plan departs (suspend.c); what the engine does for a missed request.
  *
  * Invariant: Q11 of planned.h.
  * Locks: the engine's `lock`.
@@ -20,15 +20,22 @@
 
 #define SEAM_EARNED_STEPS 4   /* by a request: a fifth of its 1,600 instructions */
 #define SEAM_HIT_STEPS 8      /* by a hit: what it and its free take less than the engine would */
+#define SEAM_CALL_STEPS 5     /* by a driver call: a fifth of 2,000 instructions, on the emulated device */
 #define SEAM_CHOICE_STEPS 28u /* a choice between candidates takes 2,200 instructions at the median */
 #define SEAM_HEAR_STEPS 4u    /* a request that a matcher is told of and expects takes 300 */
 #define SEAM_FIRST_STEPS 8192 /* of a pool: a plan of a short period need not wait */
 #define SEAM_MOST_STEPS 64    /* for each request of a period: what 16 periods earn, and no telling takes more */
 
+/* What earns. */
+struct seam_earnings {
+	uint64_t requests; /* of the pool */
+	uint64_t hits;     /* of plans */
+	uint64_t calls;    /* of the driver, that map or make memory */
+};
+
 struct seam_account {
-	int64_t steps;     /* earned and not spent; below 0: overdrawn */
-	uint64_t requests; /* of the pool, and */
-	uint64_t hits;     /* of plans, that have been counted */
+	int64_t steps;                /* earned and not spent; below 0: overdrawn */
+	struct seam_earnings counted; /* that is in them */
 };
 
 static inline struct seam_account seam__account_make(void)
@@ -42,9 +49,8 @@ static inline int64_t seam__account_most(uint64_t slots)
 	return SEAM_MOST_STEPS * (int64_t)slots;
 }
 
-/* There have been so many requests and hits by now, and so many steps were spent since the last time, by a plan of so
- * many slots. */
+/* So much has earned by now, so many steps were spent since the last time, and so many are kept at most. */
 void seam__account_add(
-	struct seam_account *account, uint64_t requests, uint64_t hits, uint64_t spent_steps, uint64_t slots);
+	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, int64_t most_steps);
 
 #endif

@@ -265,10 +265,16 @@ static void keep_counts(struct seam_runtime *runtime, const struct seam_active_p
 
 void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
+	const struct seam_earnings now = {
+		.requests = runtime->engine->counts.allocs,
+		.hits = runtime->counts.hits,
+		.calls = seam__driver_calls(runtime->engine->driver, SEAM_DRV_MEMORY),
+	};
+	const int64_t most = seam__account_most(active->long_positions);
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(active->matcher, &counts);
-	seam__account_add(&runtime->account, runtime->engine->counts.allocs, runtime->counts.hits,
-		counts.steps - active->paid_steps, active->long_positions);
+	seam__account_add(&runtime->account, &now, counts.steps - active->paid_steps,
+		most > active->price_steps ? most : active->price_steps);
 	active->paid_steps = counts.steps;
 }
 

@@ -175,6 +175,7 @@ void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
 			done = visit(user, search.at, search.end);
 		done |= least == 0;
 	}
+	matcher->counts.steps += UINT32_MAX - search.steps;
 }
 
 struct seam_plan_block *seam__matcher_put(struct seam_matcher *matcher, uint64_t offset, uint64_t requested_bytes)

@@ -101,6 +101,7 @@ static void note_miss(struct seam_runtime *runtime, struct seam_active_plan *act
 		return;
 	if (seam__miss_is_unknown(miss))
 		seam__active_depart(runtime, active);
+	seam__active_charge(runtime, active);
 }
 
 /* Whether memory is the caller's without more ado: no other stream has used any that he is not ordered behind. */

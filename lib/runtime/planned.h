@@ -32,7 +32,7 @@
  *   Q8  no loaded plan of the open one has a longer period than it says, or uses chunks that it has not
  *   Q9  every request is a hit or has one cause of a miss; no less was counted by now than when a plan started
  *   Q10 one that has not started is suspended, and has no block; one that has is not on trial
- *   Q11 the account of work knows of no more requests and hits than there were
+ *   Q11 the account of work knows of no more requests, hits and driver calls than there were
  *
  * Locks: the engine's `lock` for everything but what says [both] (`change` too; drops `lock` meanwhile).
  */
@@ -92,6 +92,8 @@ struct seam_active_plan {
 	uint64_t suspended_at; /* recent.count when it was suspended, or a period of that had passed */
 	uint64_t opened_at;    /* recent.count when it was opened */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
+	int64_t price_steps;   /* without these in the account it is not told where the program is; 0: as many as that
+				takes */
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */

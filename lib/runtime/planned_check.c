@@ -147,8 +147,10 @@ static const char *check_counts(const struct seam_runtime *runtime)
 	if (runtime->started_requests > counts->requests || runtime->started_misses > missed ||
 		runtime->started_displaced > displaced || runtime->started_strange > strange)
 		return "Q9: more was counted when an active plan started than now";
-	if (runtime->account.requests > runtime->engine->counts.allocs || runtime->account.hits > counts->hits)
-		return "Q11: the account of work counts requests that nobody made";
+	const struct seam_earnings *counted = &runtime->account.counted;
+	if (counted->requests > runtime->engine->counts.allocs || counted->hits > counts->hits ||
+		counted->calls > seam__driver_calls(runtime->engine->driver, SEAM_DRV_MEMORY))
+		return "Q11: the account of work counts what nobody did";
 	return NULL;
 }
 

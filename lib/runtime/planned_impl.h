@@ -76,6 +76,10 @@ void seam__prologue_forget(struct seam_runtime *runtime);
 /* No loaded plan knows the request: the active plan may be suspended. */
 void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *active);
 
+/* A request was missed: a learnt active plan is suspended if the account is overdrawn, and goes on when twice as much
+ * is there as the last time. */
+void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active);
+
 /* The program does something else: the active plan is suspended. */
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active);
 

@@ -16,6 +16,10 @@
  * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
+ * Overdrawn: more work was done for a learnt plan than the pool's requests, driver calls and hits have earned
+ * (account.h). Each time twice as much has to be earned before it is told again: what goes wrong for good is tried ever
+ * less often, and a plan whose first period is dear has enough for it in the end.
+ *
  * Not here: where in a plan the program is (matcher.h).
  *
  * Invariant: Q5 of planned.h. Nothing is blocked in the matcher of a suspended active plan.
@@ -65,10 +69,25 @@ void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__active_suspend(runtime, active);
 }
 
-/* The steps that have to be in the account before a plan of so many requests is told where the program is. */
-static int64_t steps_to_tell(uint64_t requests)
+/* The steps that have to be in the account before a plan is told where the program is, in a period of so many requests.
+ */
+static int64_t price(const struct seam_active_plan *active, uint64_t requests)
 {
-	return TELL_STEPS * (int64_t)seam__bits_min(requests, SEAM_RECENT);
+	const int64_t told = TELL_STEPS * (int64_t)seam__bits_min(requests, SEAM_RECENT);
+	return told > active->price_steps ? told : active->price_steps;
+}
+
+/* One that was given has no such bound: it may miss much where the program begins, and what it is of is known not to be
+ * a guess. */
+void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	if (active->suspended || active->made_at == UINT64_MAX)
+		return;
+	seam__active_pay(runtime, active);
+	if (runtime->account.steps >= 0)
+		return;
+	active->price_steps = 2 * price(active, active->long_positions);
+	seam__active_suspend(runtime, active);
 }
 
 /* Suspended, and what it takes to be told where the program is has not been earned yet: it can do nothing for its
@@ -78,7 +97,7 @@ static bool waits_for_account(struct seam_runtime *runtime, struct seam_active_p
 	if (!active->suspended)
 		return false;
 	seam__active_pay(runtime, active);
-	return runtime->account.steps < steps_to_tell(active->long_positions);
+	return runtime->account.steps < price(active, active->long_positions);
 }
 
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -149,7 +168,7 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 {
 	seam__active_pay(runtime, active);
 	const int64_t most = runtime->account.steps;
-	return most >= steps_to_tell(seam__loaded_slots(loaded)) &&
+	return most >= price(active, seam__loaded_slots(loaded)) &&
 		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
 }
 

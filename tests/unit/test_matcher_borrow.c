@@ -292,8 +292,13 @@ Test(matcher_borrow, idle_ranges_come_by_the_time_that_they_are_idle_for)
 	seam__matcher_set_bytes(player.matcher, 16384);
 	give(hit(4096));
 	cr_assert_neq(ask(7777, &strange), SEAM_MISS_NONE);
+	struct seam_match_counts before, after;
+	seam__matcher_get_counts(player.matcher, &before);
 	seam__matcher_each_idle(player.matcher, 4096, note_range, &ranges);
+	seam__matcher_get_counts(player.matcher, &after);
 	cr_assert_eq(ranges.count, 3, "until it is told to stop");
+	cr_assert(after.steps >= before.steps + 3 && after.steps <= before.steps + 30, "and that is work: %lu",
+		(unsigned long)(after.steps - before.steps));
 	expect_range(&ranges, 0, 8192, 16384);
 	expect_range(&ranges, 1, 4096, 16384);
 	expect_range(&ranges, 2, 0, 16384);

@@ -221,10 +221,14 @@ static void break_account(struct seam_engine_counts *counts)
 
 static void break_steps(struct seam_account *account)
 {
-	BREAK(account->requests, pool->engine.counts.allocs, "");
-	BREAK(account->requests, pool->engine.counts.allocs + 1, "Q11");
-	BREAK(account->hits, runtime->counts.hits, "");
-	BREAK(account->hits, runtime->counts.hits + 1, "Q11");
+	struct seam_earnings *counted = &account->counted;
+	const uint64_t calls = seam__driver_calls(pool->engine.driver, SEAM_DRV_MEMORY);
+	BREAK(counted->requests, pool->engine.counts.allocs, "");
+	BREAK(counted->requests, pool->engine.counts.allocs + 1, "Q11");
+	BREAK(counted->hits, runtime->counts.hits, "");
+	BREAK(counted->hits, runtime->counts.hits + 1, "Q11");
+	BREAK(counted->calls, calls, "");
+	BREAK(counted->calls, calls + 1, "Q11");
 }
 
 static void break_all(void)

@@ -271,6 +271,28 @@ Test(planned_figures, a_plan_that_is_departed_from_is_suspended_until_the_progra
 	close_pool();
 }
 
+/* As soon as one is missed. A plan that was given goes on. */
+Test(planned_figures, a_learnt_plan_that_has_cost_more_than_was_earned_is_suspended)
+{
+	open_served("chunk_bytes:2M");
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	pool->runtime->account.steps = -100000;
+	iterate(3);
+	depart(1);
+	cr_assert_not(active->suspended, "given");
+	active->made_at = 0; /* as if it were learnt */
+	iterate(3);
+	cr_assert_not(active->suspended, "all are served");
+	depart(1);
+	cr_assert(active->suspended && pool->runtime->account.steps < 0);
+	iterate(3);
+	cr_expect_gt(get_plan_stats().miss_suspended, 0, "nothing is earned yet");
+	pool->runtime->account.steps = active->price_steps;
+	iterate(6);
+	cr_expect_not(active->suspended);
+	close_pool();
+}
+
 Test(planned_figures, a_suspended_plan_hears_of_steps)
 {
 	open_served("chunk_bytes:2M");

@@ -12,6 +12,7 @@
 #define SEEDS 400u
 #define TURNS 60u
 
+static struct seam_driver driver; /* of no calls */
 static struct seam_engine engine;
 static struct seam_runtime runtime;
 static struct seam_active_plan active;
@@ -19,7 +20,9 @@ static struct seam_active_plan active;
 static void set_up_plan(void)
 {
 	set_up();
+	memset(&driver, 0, sizeof driver);
 	memset(&engine, 0, sizeof engine);
+	engine.driver = &driver;
 	memset(&runtime, 0, sizeof runtime);
 	memset(&active, 0, sizeof active);
 	runtime.engine = &engine;
@@ -85,6 +88,46 @@ Test(suspend, one_unknown_request_in_twenty_is_no_departure)
 	cr_assert_gt(suspended, SEEDS);
 }
 
+/* A learnt one, as soon as less than nothing is in the account; what it goes on with doubles each time. */
+Test(suspend, a_learnt_plan_that_overdraws_the_account_is_suspended)
+{
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		uint64_t state = seed;
+		const bool is_given = random_below(&state, 4) == 0;
+		active = (struct seam_active_plan){.matcher = active.matcher,
+			.long_positions = draw_period(&state),
+			.made_at = is_given ? UINT64_MAX : random_below(&state, 1000)};
+		int64_t price = 8 * (int64_t)min_of(active.long_positions, 8192);
+		for (uint32_t turn = 0; turn < 8; turn++) {
+			const uint64_t hits = random_below(&state, 3);
+			runtime.counts.hits += hits;
+			runtime.account.steps = (int64_t)random_below(&state, 3) - 1 - 8 * (int64_t)hits;
+			const bool overdrawn = runtime.account.steps + 8 * (int64_t)hits < 0;
+			active.suspended = random_below(&state, 8) == 0;
+			const bool was_suspended = active.suspended, goes = overdrawn && !is_given && !was_suspended;
+			seam__active_charge(&runtime, &active);
+			cr_assert_eq(active.suspended, goes || was_suspended, "seed %lu, turn %u", (unsigned long)seed,
+				turn);
+			price *= goes ? 2 : 1;
+			cr_assert(!goes || active.price_steps == price, "seed %lu, turn %u", (unsigned long)seed, turn);
+			runtime.account.counted.hits = runtime.counts.hits;
+		}
+	}
+}
+
+/* What it has to save may be more than is kept of a plan that never overdrew it. */
+Test(suspend, what_a_plan_goes_on_with_is_kept)
+{
+	active.long_positions = 100;
+	runtime.account.steps = 1000000;
+	seam__active_pay(&runtime, &active);
+	cr_assert_eq(runtime.account.steps, 6400);
+	active.price_steps = 9000;
+	runtime.account.steps = 1000000;
+	seam__active_pay(&runtime, &active);
+	cr_assert_eq(runtime.account.steps, 9000);
+}
+
 Test(suspend, a_plan_that_is_suspended_begins_anew)
 {
 	runtime.recent.count = 777;
@@ -122,8 +165,10 @@ Test(suspend, a_plan_that_is_poor_for_two_periods_in_a_row_goes)
 			const bool ends = asked >= enough;
 			runtime.account =
 				(struct seam_account){.steps = told_steps + 1 - (int64_t)random_below(&state, 3),
-					.hits = runtime.counts.hits};
-			const bool waits = active.suspended && runtime.account.steps < told_steps;
+					.counted.hits = runtime.counts.hits};
+			active.price_steps = random_below(&state, 2) != 0 ? 0 : told_steps + 1;
+			const int64_t price = active.price_steps != 0 ? active.price_steps : told_steps;
+			const bool waits = active.suspended && runtime.account.steps < price;
 			poor = !ends ? poor : !waits && 20 * (asked - hits) > asked ? poor + 1 : 0;
 			waited += ends && waits;
 			cr_assert_eq(seam__active_judge(&runtime, &active), ends && poor >= 2, "seed %lu, turn %u",
@@ -236,7 +281,9 @@ Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 	}
 	for (uint32_t i = 0; i < 2 * slots; i++)
 		ask_for(&program, i % slots);
-	const uint64_t spent = tell_with(64 * (int64_t)slots);
+	active.price_steps = 64 * (int64_t)slots;
+	cr_assert_eq(tell_with(active.price_steps - 1), 0, "it has overdrawn the account before");
+	const uint64_t spent = tell_with(active.price_steps);
 	cr_assert(spent >= 8 * (uint64_t)slots && spent < 16 * (uint64_t)slots);
 	cr_assert(!active.suspended, "where it is known it serves");
 	active.matcher = empty;
