@@ -52,7 +52,9 @@ static enum seam_rc block(
 	struct gaps gaps = {.meta = runtime->meta, .active = active};
 	for (uint32_t i = first; i < end && gaps.rc == SEAM_OK; i++) {
 		const struct seam_arena_chunk *at = &arena->chunks[i];
-		if (at->leased_bytes != at->bytes)
+		if (at->leased_bytes == 0)
+			note_gap(&gaps, at->offset, end_of(arena, i));
+		else if (at->leased_bytes != at->bytes)
 			seam__arena_gaps(arena, at->offset, end_of(arena, i), note_gap, &gaps);
 	}
 	if (gaps.rc != SEAM_OK)
