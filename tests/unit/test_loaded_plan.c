@@ -211,6 +211,39 @@ Test(loaded, stretches_say_how_far_they_reach_and_when)
 	cr_expect_lt(4 * wrong, asked, "%llu of %llu", (unsigned long long)wrong, (unsigned long long)asked);
 }
 
+static uint64_t draw_length(uint64_t *state, uint64_t circle)
+{
+	const uint64_t most[] = {2, 40, circle / 16 + 1, circle + 1};
+	return random_below(state, most[random_below(state, 4)]);
+}
+
+/* Of circles of any length: two stretches that share a position meet, and of those that share none at most a quarter
+ * do. */
+Test(loaded, times_that_share_a_position_meet)
+{
+	static const uint32_t circles[] = {1, 2, 31, 32, 33, 1023, 1024, 1025, 2047, 2048, 2049, 33000, 1000003};
+	const uint32_t count = sizeof circles / sizeof *circles;
+	uint64_t state = 77, wrong = 0, asked = 0;
+	for (uint32_t turn = 0; turn < 400000; turn++) {
+		const uint32_t i = (uint32_t)random_below(&state, count + 3);
+		const struct seam_loaded_plan loaded = {
+			.positions = i < count ? circles[i] : 1 + (uint32_t)random_below(&state, 20000),
+			.copies = i < count ? 1 : 1 + (uint32_t)random_below(&state, 4)};
+		const uint64_t circle = (uint64_t)loaded.positions * loaded.copies;
+		const uint64_t a = random_below(&state, circle), b = random_below(&state, circle);
+		const uint64_t of_a = draw_length(&state, circle), of_b = draw_length(&state, circle);
+		const struct seam_by_address entry = {.reach = 1, .times = seam__loaded_times(&loaded, a, of_a)};
+		const bool meets = seam__stretch_meets(&entry, 0, seam__loaded_times(&loaded, b, of_b));
+		const bool shares = (b + circle - a) % circle <= of_a || (a + circle - b) % circle <= of_b;
+		cr_assert(meets || !shares, "[%llu, +%llu] and [%llu, +%llu] of %llu", (unsigned long long)a,
+			(unsigned long long)of_a, (unsigned long long)b, (unsigned long long)of_b,
+			(unsigned long long)circle);
+		wrong += meets && !shares;
+		asked += !shares;
+	}
+	cr_expect_lt(4 * wrong, asked, "%llu of %llu", (unsigned long long)wrong, (unsigned long long)asked);
+}
+
 Test(loaded, slots_are_waited_for_where_the_plan_says_so_and_others_use_them)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
