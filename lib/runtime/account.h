@@ -3,10 +3,11 @@
  * A plan that the program follows costs less than no plan. Where the program departs from it there is work that it
  * would not do without a plan: which slot a request is, where a missed one may lie, what may be lent, and where in the
  * period a plan goes on. That work is counted in steps of some 80 instructions. Every request of the pool, and every
- * driver call that maps or makes memory, earns a few steps, about a fifth of what it takes; a hit earns what it saves
- * as well. A plan starts or goes on only if what that takes is there, and a learnt one is suspended as soon as it has
- * spent more than there was. So a plan that serves too little for what it costs waits for as long as it takes to earn
- * it, and costs about a fifth more than no plan.
+ * memory call of its driver, earns a few steps, about a fifth of what it takes; a hit earns what it saves as well. It
+ * does not matter who makes the call, nor why: while a plan is prepared or lends, the engine has more to do as well. A
+ * plan starts or goes on only if what that takes is there, and a learnt one is suspended at the first miss that finds
+ * less than nothing. So a learnt plan that serves too little for what it costs waits for as long as it takes to earn
+ * it, and costs about a fifth more than no plan. One that was given may overdraw the account.
  *
  * Not here: the worker's time; when a plan departs (suspend.c); what the engine does for a missed request.
  *
@@ -30,7 +31,7 @@
 struct seam_earnings {
 	uint64_t requests; /* of the pool */
 	uint64_t hits;     /* of plans */
-	uint64_t calls;    /* of the driver, that map or make memory */
+	uint64_t calls;    /* of the driver: SEAM_DRV_MEMORY */
 };
 
 struct seam_account {

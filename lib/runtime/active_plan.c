@@ -270,11 +270,10 @@ void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *act
 		.hits = runtime->counts.hits,
 		.calls = seam__driver_calls(runtime->engine->driver, SEAM_DRV_MEMORY),
 	};
-	const int64_t most = seam__account_most(active->long_positions);
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(active->matcher, &counts);
-	seam__account_add(&runtime->account, &now, counts.steps - active->paid_steps,
-		most > active->price_steps ? most : active->price_steps);
+	seam__account_add(
+		&runtime->account, &now, counts.steps - active->paid_steps, seam__account_most(active->long_positions));
 	active->paid_steps = counts.steps;
 }
 
@@ -287,6 +286,8 @@ void seam__planned_drop(struct seam_runtime *runtime)
 	seam__matcher_each(active->matcher, count_busy, active);
 	keep_counts(runtime, active);
 	seam__active_pay(runtime, active);
+	if (runtime->account.steps < 0)
+		runtime->account.steps = 0; /* the next one has not spent it */
 	runtime->open = false;
 	active->suspended = false;
 	runtime->counts.drops += active->started;

@@ -216,7 +216,7 @@ uint64_t seam__matcher_reach(const struct seam_matcher *matcher);
 /* Calls visit() for ranges of at least `bytes` that nobody has until it returns true: those first that no slot needs as
  * long as the last request will live (seam__matcher_reach(), else half a period), by address; then those idle for a
  * quarter of that, and so on. visit() may block what it is given. For each of these times: O(log instances + instances
- * over one address) a range, and what is taken. Not counted as steps: the engine asks, whoever the program follows. */
+ * over one address) a range, and what is taken. Counted as steps (account.h). */
 void seam__matcher_each_idle(struct seam_matcher *matcher, uint64_t bytes,
 	bool (*visit)(void *user, uint64_t begin, uint64_t end), void *user);
 

@@ -93,7 +93,7 @@ struct seam_active_plan {
 	uint64_t opened_at;    /* recent.count when it was opened */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
 	int64_t price_steps;   /* without these in the account it is not told where the program is; 0: as many as that
-				takes */
+				takes. They double each time that it overdraws the account */
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t least_bytes;  /* live since `suspended_at` */

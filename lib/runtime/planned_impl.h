@@ -77,10 +77,10 @@ void seam__prologue_forget(struct seam_runtime *runtime);
 void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* A request was missed: a learnt active plan is suspended if the account is overdrawn, and goes on when twice as much
- * is there as the last time. */
+ * is there as the last time; or dropped, where that is more than is kept. */
 void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* The program does something else: the active plan is suspended. */
+/* The program does something else, or the plan costs too much: the active plan is suspended. */
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* Whether the plan is of use, once in a period of requests that it was asked for. True: it was not, and has been

@@ -1,6 +1,7 @@
 /* suspend.c: when an open plan serves. It is suspended until it has started, and again when the program departs from
- * it: all memory but its live blocks is the engine's then, and it serves nothing. When the program does what the plan
- * is of, at a moment with few live bytes, the plan takes what is free in its arena and serves. Nothing is mapped.
+ * it or it costs more than was earned: all memory but its live blocks is the engine's then, and it serves nothing. When
+ * the program does what the plan is of, at a moment with few live bytes, the plan takes what is free in its arena and
+ * serves. Nothing is mapped.
  *
  * So a program that does what no plan knows (an evaluation, another length) is served as if there were no plan, in the
  * memory of the pool as a whole and at the price of the engine.
@@ -17,8 +18,8 @@
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
  * Overdrawn: more work was done for a learnt plan than the pool's requests, driver calls and hits have earned
- * (account.h). Each time twice as much has to be earned before it is told again: what goes wrong for good is tried ever
- * less often, and a plan whose first period is dear has enough for it in the end.
+ * (account.h). Each time twice as much has to be there before it is told again, so that a plan whose first period is
+ * dear has enough for it in the end; where that would be more than is ever kept the plan goes.
  *
  * Not here: where in a plan the program is (matcher.h).
  *
@@ -77,8 +78,8 @@ static int64_t price(const struct seam_active_plan *active, uint64_t requests)
 	return told > active->price_steps ? told : active->price_steps;
 }
 
-/* One that was given has no such bound: it may miss much where the program begins, and what it is of is known not to be
- * a guess. */
+/* An arena that was made for a plan that was given has no such bound: that may miss much where the program begins, and
+ * what it is of is no guess. */
 void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->suspended || active->made_at == UINT64_MAX)
@@ -87,7 +88,13 @@ void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *
 	if (runtime->account.steps >= 0)
 		return;
 	active->price_steps = 2 * price(active, active->long_positions);
-	seam__active_suspend(runtime, active);
+	if (active->price_steps <= seam__account_most(active->long_positions)) {
+		seam__active_suspend(runtime, active);
+		return;
+	}
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: what it misses costs more than it saves",
+		active->arena.bytes);
+	seam__planned_drop(runtime);
 }
 
 /* Suspended, and what it takes to be told where the program is has not been earned yet: it can do nothing for its

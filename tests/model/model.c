@@ -68,8 +68,12 @@ static void say_where(const char *expression, const char *file, int line)
 /* The program departs from its plans too often to earn what they cost: half of the time they cost nothing. */
 static void pay_account(void)
 {
-	if ((model.row->features & MODEL_PLAN) != 0 && model.op / PAID_OPERATIONS % 2 == 0)
-		model.pool->runtime->account.steps = SEAM_FIRST_STEPS;
+	struct seam_runtime *runtime = model.pool->runtime;
+	if ((model.row->features & MODEL_PLAN) == 0 || model.op / PAID_OPERATIONS % 2 != 0)
+		return;
+	runtime->account.steps = SEAM_FIRST_STEPS;
+	if (runtime->open)
+		LIST_FIRST(&runtime->active_plans)->price_steps = 0;
 }
 
 static bool run(const struct model_row *row, uint64_t seed, uint64_t operations, uint64_t slowness)

@@ -271,7 +271,7 @@ Test(planned_figures, a_plan_that_is_departed_from_is_suspended_until_the_progra
 	close_pool();
 }
 
-/* As soon as one is missed. A plan that was given goes on. */
+/* As soon as one is missed, known or not. A plan that was given goes on. */
 Test(planned_figures, a_learnt_plan_that_has_cost_more_than_was_earned_is_suspended)
 {
 	open_served("chunk_bytes:2M");
@@ -289,7 +289,35 @@ Test(planned_figures, a_learnt_plan_that_has_cost_more_than_was_earned_is_suspen
 	cr_expect_gt(get_plan_stats().miss_suspended, 0, "nothing is earned yet");
 	pool->runtime->account.steps = active->price_steps;
 	iterate(6);
-	cr_expect_not(active->suspended);
+	cr_assert_not(active->suspended);
+	void *late = must_alloc(MIB(2), NULL);
+	pool->runtime->account.steps = -100000;
+	void *again = must_alloc(MIB(2), NULL);
+	cr_expect(active->suspended);
+	must_free(late);
+	must_free(again);
+	close_pool();
+}
+
+/* The fourth time it would have to save more than is ever kept. The next one has nothing to pay for it. */
+Test(planned_figures, a_learnt_plan_that_costs_too_much_time_and_again_goes)
+{
+	open_served("chunk_bytes:2M");
+	struct seam_active_plan *active = LIST_FIRST(&pool->runtime->active_plans);
+	active->made_at = 0;
+	for (int turn = 0; turn < 3; turn++) {
+		pool->runtime->account.steps = -100000;
+		depart(1);
+		cr_assert(active->suspended, "turn %d", turn);
+		pool->runtime->account.steps = 4 * active->price_steps;
+		iterate(8);
+		cr_assert_not(active->suspended, "turn %d", turn);
+	}
+	cr_expect_eq(get_plan_stats().drops, 0);
+	pool->runtime->account.steps = -100000;
+	depart(1);
+	cr_expect_eq(get_plan_stats().drops, 1);
+	cr_expect_eq(pool->runtime->account.steps, 0);
 	close_pool();
 }
 
