@@ -2,13 +2,13 @@
 #include "account.h"
 
 void seam__account_add(
-	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, int64_t most_steps)
+	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, uint64_t slots)
 {
 	const struct seam_earnings *before = &account->counted;
 	const uint64_t earned = SEAM_EARNED_STEPS * (now->requests - before->requests) +
 		SEAM_HIT_STEPS * (now->hits - before->hits) + SEAM_CALL_STEPS * (now->calls - before->calls);
 	account->steps += (int64_t)earned - (int64_t)spent_steps;
-	if (account->steps > most_steps)
-		account->steps = most_steps;
+	if (account->steps > seam__account_most(slots))
+		account->steps = seam__account_most(slots);
 	account->counted = *now;
 }

@@ -27,7 +27,7 @@
 #define SEAM_FIRST_STEPS 8192 /* of a pool: a plan of a short period need not wait */
 #define SEAM_MOST_STEPS 64    /* for each request of a period: what 16 periods earn, and no telling takes more */
 
-/* What earns. */
+/* Counts that earn steps. */
 struct seam_earnings {
 	uint64_t requests; /* of the pool */
 	uint64_t hits;     /* of plans */
@@ -50,8 +50,8 @@ static inline int64_t seam__account_most(uint64_t slots)
 	return SEAM_MOST_STEPS * (int64_t)slots;
 }
 
-/* So much has earned by now, so many steps were spent since the last time, and so many are kept at most. */
+/* So much has earned by now, and so many steps were spent since the last time, by a plan of so many slots. */
 void seam__account_add(
-	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, int64_t most_steps);
+	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, uint64_t slots);
 
 #endif

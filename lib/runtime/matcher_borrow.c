@@ -52,8 +52,8 @@ static bool is_needed(const struct search *search, const struct seam_by_address 
 	return due < search->least && search->matcher->missing != plan_block;
 }
 
-/* The plan leaves [search->at, to) idle. True: what is not the plan's leaves room there, at search->at. False: it
- * does not, and search->at is above all that was looked at. */
+/* The plan leaves [search->at, to) idle. True: items that are not the plan's leave room there, at search->at. False:
+ * they do not, and search->at is above all that was looked at. */
 static bool look_below(struct search *search, uint64_t to)
 {
 	if (search->climb_at != search->at && search->at + search->bytes <= to) {

@@ -78,8 +78,8 @@ static int64_t price(const struct seam_active_plan *active, uint64_t requests)
 	return told > active->price_steps ? told : active->price_steps;
 }
 
-/* An arena that was made for a plan that was given has no such bound: that may miss much where the program begins, and
- * what it is of is no guess. */
+/* An arena that was made for a plan that was given is not charged: that plan misses much where the program begins, and
+ * serves nearly all behind it. */
 void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->suspended || active->made_at == UINT64_MAX)
