@@ -199,34 +199,80 @@ static void set_free(
 	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
 }
 
-/* Gives back what is leased in the run. Returns the bytes: 0 if there is none, or no metadata. */
-static uint64_t give_run(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
-	const struct seam_arena_users *users)
+/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved.
+ */
+static struct seam_block *split_lease(struct seam_engine *engine, struct seam_block *block, uint64_t at)
 {
-	struct seam_block *block = seam__arena_first_lease(arena, run), *next;
-	uint32_t user_count = count_users(users);
-	uint64_t uses = 0, before = engine->use_slab.reserved_objects, bytes = 0;
-	for (next = block; next != NULL && user_count > 1;
-		next = seam__arena_lease_from(arena, run, TAILQ_NEXT(next, link)))
+	struct seam_block *rest = seam__slab_get_reserved(&engine->block_slab);
+	seam__block_insert(rest, block->view, block, at, block->offset + block->bytes - at, SEAM_IS_LEASED);
+	rest->lessee = block->lessee;
+	seam__block_resize(block, block->offset, at - block->offset);
+	return rest;
+}
+
+/* The metadata that giving back the leases from `block` to `to` takes: the nodes of what is left in front and behind,
+ * and uses for each of them. */
+static bool reserve_for(struct seam_engine *engine, const struct seam_arena *arena, const struct seam_arena_run *run,
+	struct seam_block *block, uint64_t from, uint64_t to, uint32_t user_count)
+{
+	uint64_t uses = 0;
+	for (; user_count > 1 && block != NULL && block->offset < to;
+		block = seam__arena_lease_from(arena, run, TAILQ_NEXT(block, link)))
 		uses += user_count - 1;
-	if (block == NULL || seam__slab_reserve(&engine->use_slab, uses) != SEAM_OK)
-		return 0;
-	for (uint32_t i = run->first; i < run->first + run->count; i++) {
-		if (arena->chunks[i].leased_bytes != 0)
-			arena->chunks[i].chunk->leased = NULL;
-		arena->chunks[i].leased_bytes = 0;
+	return seam__slab_reserve(&engine->block_slab, (from > run->begin ? 1u : 0u) + (to < run->end ? 1u : 0u)) ==
+		SEAM_OK &&
+		seam__slab_reserve(&engine->use_slab, uses) == SEAM_OK;
+}
+
+/* The LEASED block is the arena's no more, as far as it lies before `to`: the rest of it is a block of its own then,
+ * whose node is reserved. */
+static void leave_lease(struct seam_engine *engine, struct seam_arena *arena, struct seam_arena_chunk *at,
+	struct seam_block *block, uint64_t to)
+{
+	if (block->offset + block->bytes > to)
+		(void)split_lease(engine, block, to);
+	at->lacks = true;
+	at->leased_bytes -= block->bytes;
+	arena->leased_bytes -= block->bytes;
+	engine->counts.leased_bytes -= block->bytes;
+	if (at->chunk->leased == block)
+		at->chunk->leased = NULL;
+}
+
+/* Gives back what is leased in [from, to) of the run. Returns the bytes: 0 if there is none, or no metadata. */
+static uint64_t give_run(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
+	uint64_t from, uint64_t to, const struct seam_arena_users *users)
+{
+	const uint32_t user_count = count_users(users);
+	const uint64_t nodes = engine->block_slab.reserved_objects, uses = engine->use_slab.reserved_objects;
+	const uint64_t leased_bytes = arena->leased_bytes;
+	struct seam_block *block = seam__arena_first_lease(arena, run), *next;
+	while (block != NULL && block->offset + block->bytes <= from)
+		block = seam__arena_lease_from(arena, run, TAILQ_NEXT(block, link));
+	if (block == NULL || block->offset >= to || !reserve_for(engine, arena, run, block, from, to, user_count))
+		goto out;
+	if (block->offset < from)
+		block = split_lease(engine, block, from);
+	const struct seam_slot *slot = &run->view->slots[run->slot];
+	struct seam_arena_chunk *at = &arena->chunks[run->first];
+	for (; block != NULL && block->offset < to; block = next) {
+		struct seam_block *given = NULL;
+		do {
+			for (; slot->offset + slot->bytes <= block->offset; slot++)
+				at++;
+			leave_lease(engine, arena, at, block, to);
+			given = given == NULL ? block : join_leases(engine, given, block);
+			block = seam__block_after(given);
+		} while (is_lease_of(block, arena->view) && block->offset < to);
+		next = seam__arena_lease_from(arena, run, TAILQ_NEXT(given, link));
+		if (at->leased_bytes != 0 && at->chunk->leased == NULL)
+			at->chunk->leased = next;
+		set_free(engine, given, users, user_count);
 	}
-	for (; block != NULL; block = next) {
-		while (is_lease_of(next = seam__block_after(block), arena->view) && next->offset < run->end)
-			block = join_leases(engine, block, next);
-		bytes += block->bytes;
-		next = seam__arena_lease_from(arena, run, TAILQ_NEXT(block, link));
-		set_free(engine, block, users, user_count);
-	}
-	seam__slab_unreserve(&engine->use_slab, engine->use_slab.reserved_objects - before);
-	arena->leased_bytes -= bytes;
-	engine->counts.leased_bytes -= bytes;
-	return bytes;
+out:
+	seam__slab_unreserve(&engine->block_slab, engine->block_slab.reserved_objects - nodes);
+	seam__slab_unreserve(&engine->use_slab, engine->use_slab.reserved_objects - uses);
+	return leased_bytes - arena->leased_bytes;
 }
 
 uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, uint32_t first, uint32_t end,
@@ -244,7 +290,7 @@ uint64_t seam__arena_give(struct seam_engine *engine, struct seam_arena *arena, 
 			behind++;
 		struct seam_arena_run run;
 		while (seam__arena_next_run(arena, &first, behind, &run))
-			bytes += give_run(engine, arena, &run, users);
+			bytes += give_run(engine, arena, &run, run.begin, run.end, users);
 		first = behind;
 	}
 	return bytes;
@@ -255,55 +301,9 @@ uint64_t seam__arena_lend(struct seam_engine *engine, struct seam_arena *arena, 
 {
 	SEAM_ASSERT(arena->state == SEAM_ARENA_OPEN && first <= arena->count && count <= arena->count - first);
 	const struct seam_arena_users users = {NULL, &stream, 1}; /* no metadata is needed for one */
-	for (uint32_t i = first; i < first + count; i++) {
-		const bool has_leases = arena->chunks[i].leased_bytes != 0;
-		arena->chunks[i].lent |= has_leases;
-		arena->chunks[i].lacks |= has_leases;
-	}
+	for (uint32_t i = first; i < first + count; i++)
+		arena->chunks[i].lent |= arena->chunks[i].leased_bytes != 0;
 	return seam__arena_give(engine, arena, first, first + count, NULL, &users);
-}
-
-/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved.
- */
-static struct seam_block *split_lease(struct seam_engine *engine, struct seam_block *block, uint64_t at)
-{
-	struct seam_block *rest = seam__slab_get_reserved(&engine->block_slab);
-	seam__block_insert(rest, block->view, block, at, block->offset + block->bytes - at, SEAM_IS_LEASED);
-	rest->lessee = block->lessee;
-	seam__block_resize(block, block->offset, at - block->offset);
-	return rest;
-}
-
-/* [from, to) of a LEASED block, which lies in one chunk, goes back. False: no metadata. */
-static bool give_piece(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
-	struct seam_block *block, uint64_t from, uint64_t to, const struct seam_arena_users *users)
-{
-	const uint32_t user_count = count_users(users);
-	const uint64_t nodes = engine->block_slab.reserved_objects, uses = engine->use_slab.reserved_objects,
-		       bytes = to - from;
-	if (seam__slab_reserve(&engine->block_slab, 2) != SEAM_OK)
-		return false;
-	const bool has_uses = user_count <= 1 || seam__slab_reserve(&engine->use_slab, user_count - 1) == SEAM_OK;
-	if (has_uses) {
-		struct seam_arena_chunk *at =
-			&arena->chunks[run->first + (seam__view_slot_at(run->view, from) - run->slot)];
-		if (to < block->offset + block->bytes)
-			(void)split_lease(engine, block, to);
-		if (from > block->offset)
-			block = split_lease(engine, block, from);
-		at->lacks = true;
-		at->leased_bytes -= bytes;
-		arena->leased_bytes -= bytes;
-		engine->counts.leased_bytes -= bytes;
-		if (at->leased_bytes == 0)
-			at->chunk->leased = NULL;
-		else if (at->chunk->leased == block)
-			at->chunk->leased = seam__arena_lease_from(arena, run, TAILQ_NEXT(block, link));
-		set_free(engine, block, users, user_count);
-	}
-	seam__slab_unreserve(&engine->block_slab, engine->block_slab.reserved_objects - nodes);
-	seam__slab_unreserve(&engine->use_slab, engine->use_slab.reserved_objects - uses);
-	return has_uses;
 }
 
 uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *arena, uint64_t begin, uint64_t end,
@@ -318,14 +318,7 @@ uint64_t seam__arena_give_part(struct seam_engine *engine, struct seam_arena *ar
 		const uint64_t run_begin = arena->chunks[run.first].offset; /* in the arena */
 		const uint64_t from = run.begin + (seam__bits_max(begin, run_begin) - run_begin);
 		const uint64_t to = seam__bits_min(run.begin + (end - run_begin), run.end);
-		struct seam_block *block = seam__arena_first_lease(arena, &run), *next;
-		for (; block != NULL && block->offset < to; block = next) {
-			const uint64_t first = seam__bits_max(block->offset, from),
-				       last = seam__bits_min(block->offset + block->bytes, to);
-			next = seam__arena_lease_from(arena, &run, TAILQ_NEXT(block, link));
-			if (first < last && !give_piece(engine, arena, &run, block, first, last, &users))
-				return before - arena->leased_bytes;
-		}
+		(void)give_run(engine, arena, &run, from, to, &users);
 	}
 	return before - arena->leased_bytes;
 }
