@@ -2,12 +2,14 @@
  *
  * A plan that the program follows costs less than no plan. Where the program departs from it there is work that it
  * would not do without a plan: which slot a request is, where a missed one may lie, what may be lent, and where in the
- * period a plan goes on. That work is counted in steps of some 80 instructions. Every request of the pool, and every
- * memory call of its driver, earns a few steps, about a fifth of what it takes; a hit earns what it saves as well. It
- * does not matter who makes the call, nor why: while a plan is prepared or lends, the engine has more to do as well. A
- * plan starts or goes on only if what that takes is there, and a learnt one is suspended at the first miss that finds
- * less than nothing. So a learnt plan that serves too little for what it costs waits for as long as it takes to earn
- * it, and costs about a fifth more than no plan. One that was given may overdraw the account.
+ * period a plan goes on. That work is counted in steps of some 80 instructions. Every request of the pool earns a few
+ * steps, about a fifth of what it takes, and a hit what it saves as well. A memory call of the driver earns a fifth of
+ * what it takes too, but while a learnt plan serves it costs as much: what is missed then is stitched out of what is
+ * lent, and goes back with its free, so that the next one is stitched anew. It does not matter who makes the call:
+ * while a plan is prepared the engine has more to do as well. A plan starts or goes on only if what that takes is
+ * there, and a learnt one is suspended at the first miss that finds less than nothing. So a learnt plan that serves too
+ * little for what it costs waits for as long as it takes to earn it, and costs about a fifth more than no plan. One
+ * that was given may overdraw the account.
  *
  * Not here: the worker's time; when a plan departs (suspend.c); what the engine does for a missed request.
  *
@@ -17,17 +19,18 @@
 #ifndef SEAM_ACCOUNT_H
 #define SEAM_ACCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SEAM_EARNED_STEPS 4   /* by a request: a fifth of its 1,600 instructions */
 #define SEAM_HIT_STEPS 8      /* by a hit: what it and its free take less than the engine would */
-#define SEAM_CALL_STEPS 5     /* by a driver call: a fifth of 2,000 instructions, on the emulated device */
+#define SEAM_CALL_STEPS 5     /* by a driver call, or for one: a fifth of 2,000 instructions, on the emulated device */
 #define SEAM_CHOICE_STEPS 28u /* a choice between candidates takes 2,200 instructions at the median */
 #define SEAM_HEAR_STEPS 4u    /* a request that a matcher is told of and expects takes 300 */
 #define SEAM_FIRST_STEPS 8192 /* of a pool: a plan of a short period need not wait */
 #define SEAM_MOST_STEPS 64    /* for each request of a period: what 16 periods earn, and no telling takes more */
 
-/* Counts that earn steps. */
+/* Counts that earn steps, or cost them. */
 struct seam_earnings {
 	uint64_t requests; /* of the pool */
 	uint64_t hits;     /* of plans */
@@ -50,8 +53,9 @@ static inline int64_t seam__account_most(uint64_t slots)
 	return SEAM_MOST_STEPS * (int64_t)slots;
 }
 
-/* So much has earned by now, and so many steps were spent since the last time, by a plan of so many slots. */
-void seam__account_add(
-	struct seam_account *account, const struct seam_earnings *now, uint64_t spent_steps, uint64_t slots);
+/* So much has earned by now, and so many steps were spent since the last time, by a plan of so many slots. calls_cost:
+ * so do the driver's calls since then. */
+void seam__account_add(struct seam_account *account, const struct seam_earnings *now, bool calls_cost,
+	uint64_t spent_steps, uint64_t slots);
 
 #endif

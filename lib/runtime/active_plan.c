@@ -272,7 +272,8 @@ void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *act
 	};
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(active->matcher, &counts);
-	seam__account_add(&runtime->account, &now, counts.steps - active->paid_steps, active->long_positions);
+	seam__account_add(&runtime->account, &now, seam__active_is_charged(active), counts.steps - active->paid_steps,
+		active->long_positions);
 	active->paid_steps = counts.steps;
 }
 

@@ -87,6 +87,12 @@ void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan 
  * dropped. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
+/* Whether the open active plan serves, and is one that was learnt: one that was given is not charged. */
+static inline bool seam__active_is_charged(const struct seam_active_plan *active)
+{
+	return !active->suspended && active->made_at != UINT64_MAX;
+}
+
 /* The account knows what the open active plan has earned and spent. */
 void seam__active_pay(struct seam_runtime *runtime, struct seam_active_plan *active);
 

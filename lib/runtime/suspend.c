@@ -17,9 +17,9 @@
  * part of a period more: an optimizer that the plan does not have yet, or a longer evaluation step, is no departure. A
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
- * Overdrawn: more work was done for a learnt plan than the pool's requests, driver calls and hits have earned
- * (account.h). Each time twice as much has to be there before it is told again, so that a plan whose first period is
- * dear has enough for it in the end; where that would be more than is ever kept the plan goes.
+ * Overdrawn: more work was done for a learnt plan, and more driver calls were made while it serves, than the pool has
+ * earned (account.h). Each time twice as much has to be there before it is told again, so that a plan whose first
+ * period is dear has enough for it in the end; where that would be more than is ever kept the plan goes.
  *
  * Not here: where in a plan the program is (matcher.h).
  *
@@ -82,7 +82,7 @@ static int64_t price(const struct seam_active_plan *active, uint64_t requests)
  * serves nearly all behind it. */
 void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	if (active->suspended || active->made_at == UINT64_MAX)
+	if (!seam__active_is_charged(active))
 		return;
 	seam__active_pay(runtime, active);
 	if (runtime->account.steps >= 0)

@@ -117,13 +117,22 @@ Test(suspend, a_learnt_plan_that_overdraws_the_account_is_suspended)
 	}
 }
 
-Test(suspend, calls_of_the_driver_earn_and_what_is_kept_is_bounded)
+Test(suspend, calls_of_the_driver_cost_where_a_learnt_plan_serves_and_what_is_kept_is_bounded)
 {
+	static const struct {
+		bool is_suspended, is_given;
+		int64_t calls_steps;
+	} rows[] = {{true, false, 35}, {true, true, 35}, {false, true, 35}, {false, false, -35}};
 	active.long_positions = 100;
-	engine.counts.allocs = 10;
-	driver.counts[SEAM_DRV_mem_map].calls = 7;
-	seam__active_pay(&runtime, &active);
-	cr_assert_eq(runtime.account.steps, 10 * 4 + 7 * 5);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		active.suspended = rows[i].is_suspended;
+		active.made_at = rows[i].is_given ? UINT64_MAX : 3;
+		runtime.account.steps = 0;
+		engine.counts.allocs += 10;
+		driver.counts[SEAM_DRV_mem_map].calls += 7;
+		seam__active_pay(&runtime, &active);
+		cr_expect_eq(runtime.account.steps, 10 * 4 + rows[i].calls_steps, "row %zu", i);
+	}
 	runtime.account.steps = 1000000;
 	seam__active_pay(&runtime, &active);
 	cr_assert_eq(runtime.account.steps, 6400);
