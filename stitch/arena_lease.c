@@ -199,8 +199,7 @@ static void set_free(
 	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
 }
 
-/* The LEASED block ends at `at` from now on; what is behind that is one more, which is returned. Its node is reserved.
- */
+/* Cuts the LEASED block in two at `at`. Returns the part behind, whose node is reserved. */
 static struct seam_block *split_lease(struct seam_engine *engine, struct seam_block *block, uint64_t at)
 {
 	struct seam_block *rest = seam__slab_get_reserved(&engine->block_slab);
@@ -210,8 +209,8 @@ static struct seam_block *split_lease(struct seam_engine *engine, struct seam_bl
 	return rest;
 }
 
-/* The metadata that giving back the leases from `block` to `to` takes: the nodes of what is left in front and behind,
- * and uses for each of them. */
+/* Reserves metadata for giving back the leases from `block` on, as far as they lie in [from, to): a node for each end
+ * at which a part may stay leased, and the uses of each lease. */
 static bool reserve_for(struct seam_engine *engine, const struct seam_arena *arena, const struct seam_arena_run *run,
 	struct seam_block *block, uint64_t from, uint64_t to, uint32_t user_count)
 {
@@ -224,8 +223,8 @@ static bool reserve_for(struct seam_engine *engine, const struct seam_arena *are
 		seam__slab_reserve(&engine->use_slab, uses) == SEAM_OK;
 }
 
-/* The LEASED block is the arena's no more, as far as it lies before `to`: the rest of it is a block of its own then,
- * whose node is reserved. */
+/* Takes the LEASED block out of the arena's counts, as far as it lies before `to`. A part behind that is a lease of its
+ * own then, whose node is reserved. */
 static void leave_lease(struct seam_engine *engine, struct seam_arena *arena, struct seam_arena_chunk *at,
 	struct seam_block *block, uint64_t to)
 {

@@ -87,7 +87,7 @@ void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan 
  * dropped. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Whether the open active plan serves, and is one that was learnt: one that was given is not charged. */
+/* The open active plan serves, and was learnt. One that was given is not charged (suspend.c). */
 static inline bool seam__active_is_charged(const struct seam_active_plan *active)
 {
 	return !active->suspended && active->made_at != UINT64_MAX;
