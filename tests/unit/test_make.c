@@ -179,7 +179,9 @@ Test(make, waits_are_listed_where_they_are_to_be_inserted)
 
 #define FAR "+a100@1 -a +c1@1 -c +d1@1 -d +e1@1 -e +f1@1 -f +b90@2 -b +g1@1 -g +h1@1 -h +i1@1 -i +j1@1 -j | "
 
-/* Of what is used nearer than eight positions behind its end waits are made only where there is no limit. */
+/* The edge lets x go to stream 2 and nothing else: the bound is that of one stream, and no plan is near it. */
+#define LITTLE "+x1@1 -x !e@1 ?e@2 +y1@2 -y +a100@1 -a +b90@2 -b | "
+
 Test(make, waits_are_inserted_where_a_plan_would_be_too_large)
 {
 	static const struct {
@@ -189,7 +191,11 @@ Test(make, waits_are_inserted_where_a_plan_would_be_too_large)
 	} rows[] = {
 		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, UINT64_MAX, 100, true},
 		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 190, 190, false},
-		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 150, 0, false},
+		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 150, 100, true},
+		{TWO_STREAMS TWO_STREAMS TWO_STREAMS, 99, 0, false},
+		{LITTLE LITTLE LITTLE, UINT64_MAX, 100, true},
+		{LITTLE LITTLE LITTLE, 190, 190, false},
+		{LITTLE LITTLE LITTLE, 150, 100, true},
 		{ORDERED ORDERED ORDERED, UINT64_MAX, 100, false},
 		{FAR FAR FAR, UINT64_MAX, 100, true},
 		{FAR FAR FAR, 190, 190, false},

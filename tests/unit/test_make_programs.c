@@ -128,9 +128,7 @@ Test(make_programs, periods_are_found)
 	}
 }
 
-#define LEAST_DISTANCE 8u
-
-/* The peak that a search reaches with waits so many positions behind what they wait for; 0: no waits are needed. */
+/* The peak that a search reaches where memory changes streams at once; 0: no waits are needed. */
 static uint64_t search_peak(const struct seam_trace *trace, const struct seam_plan_options *options)
 {
 	struct seam_trace_error error = {0};
@@ -142,8 +140,7 @@ static uint64_t search_peak(const struct seam_trace *trace, const struct seam_pl
 	cr_assert_eq(seam__plan_options_resolve(options, 1, &error, &resolved), SEAM_OK);
 	cr_assert_eq(seam__analysis_init(trace, &resolved, &error, &analysis), SEAM_OK);
 	const uint64_t without_bytes = analysis.problem.lower_bytes;
-	cr_assert_eq(seam__analysis_replace(&analysis, &resolved, SEAM_PLAN_STREAMS_INSERT, LEAST_DISTANCE, &error),
-		SEAM_OK);
+	cr_assert_eq(seam__analysis_replace(&analysis, &resolved, SEAM_PLAN_STREAMS_INSERT, 0, &error), SEAM_OK);
 	cr_assert_eq(seam__placement_init(&placed, &analysis.problem), SEAM_OK);
 	cr_assert_eq(seam__search_run(&analysis.problem, &resolved, &error, &placed, &search), SEAM_OK);
 	const uint64_t peak_bytes = placed.peak_bytes;
@@ -176,6 +173,41 @@ Test(make_programs, plan_that_a_search_can_make_within_a_limit_is_made)
 			plan->header.arena_bytes, most_bytes);
 		needed += plan->header.wait_count != 0;
 		seam_plan_free(plan);
+		seam_trace_free(trace);
+	}
+	cr_expect_geq(needed, 10, "%u: this tests nothing", needed);
+}
+
+/* With one stream, so that the same solvers have the same problem. */
+static struct seam_plan *plan_within(const struct seam_trace *trace, double target_gap, uint64_t most_bytes)
+{
+	struct seam_plan_options options = options_of(SEAM_PLAN_STREAMS_AUTO);
+	struct seam_trace_error error = {0};
+	struct seam_plan *plan = NULL;
+	uint64_t work_ns;
+
+	options.target_gap = target_gap;
+	cr_assert_eq(seam__plan_make(trace, &options, most_bytes, &error, &work_ns, &plan), SEAM_OK, "%s", error.text);
+	return plan;
+}
+
+/* A plan that is near enough to the lower bound and larger than the limit is of no use: the search goes on. */
+Test(make_programs, search_ends_at_the_target_only_below_the_limit)
+{
+	uint32_t needed = 0;
+	for (uint64_t seed = 0; seed < 60; seed++) {
+		struct program_wish wish = wish_of(seed);
+		wish.streams = wish.edges = wish.users = 0;
+		struct seam_trace *trace = trace_program(&wish, &truth);
+		struct seam_plan *best = plan_within(trace, 0, UINT64_MAX);
+		struct seam_plan *first = plan_within(trace, 1000, UINT64_MAX);
+		struct seam_plan *within = plan_within(trace, 1000, best->header.arena_bytes);
+
+		cr_expect_leq(within->header.arena_bytes, best->header.arena_bytes, "seed %lu", (unsigned long)seed);
+		needed += first->header.arena_bytes > best->header.arena_bytes;
+		seam_plan_free(within);
+		seam_plan_free(first);
+		seam_plan_free(best);
 		seam_trace_free(trace);
 	}
 	cr_expect_geq(needed, 10, "%u: this tests nothing", needed);

@@ -158,8 +158,12 @@ enum seam_rc seam__plan_make(const struct seam_trace *trace, const struct seam_p
 		rc = seam__wait_distance_choose(&making.options, most_bytes, error, &making.analysis, &work_ns);
 	if (rc == SEAM_OK && making.analysis.problem.lower_bytes > most_bytes)
 		rc = SEAM_UNSUPPORTED;
-	if (rc == SEAM_OK)
+	if (rc == SEAM_OK) {
+		const double most_gap = seam__search_gap(making.analysis.problem.lower_bytes, most_bytes);
+		if (making.options.target_gap > most_gap) /* near the lower bound, and too large all the same */
+			making.options.target_gap = most_gap;
 		rc = seam__placement_init(&making.placed, &making.analysis.problem);
+	}
 	if (rc == SEAM_OK)
 		rc = seam__search_run(&making.analysis.problem, &making.options, error, &making.placed, &making.search);
 	if (rc == SEAM_OK && making.options.solver == NULL)

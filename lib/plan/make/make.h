@@ -40,6 +40,9 @@ struct seam_search {
 SEAM_MUST_USE enum seam_rc seam__search_run(const struct seam_problem *problem, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_placement *placed, struct seam_search *ret_search);
 
+/* The target_gap of a search that is content with any peak of at most most_bytes, which is lower_bytes or more. */
+double seam__search_gap(uint64_t lower_bytes, uint64_t most_bytes);
+
 /* Sets what the header says about the search: align_bytes, chunk_bytes, arena_bytes, lower_bound_bytes, solve_ns, and
  * the flags for an optimal plan and a cancelled search. */
 void seam__search_describe(const struct seam_search *search, const struct seam_plan_options *options,

@@ -52,6 +52,11 @@ static uint64_t target_of(uint64_t lower_bytes, double gap)
 	return more < (double)(BYTES_MAX - lower_bytes) ? lower_bytes + (uint64_t)more : BYTES_MAX;
 }
 
+double seam__search_gap(uint64_t lower_bytes, uint64_t most_bytes)
+{
+	return lower_bytes == 0 ? 0 : (double)(most_bytes - lower_bytes) / (double)lower_bytes;
+}
+
 static void begin(const struct seam_problem *problem, const struct seam_plan_options *options, struct teller *teller,
 	struct seam_budget *budget)
 {

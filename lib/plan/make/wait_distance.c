@@ -36,9 +36,7 @@ static enum seam_rc place(struct choice *choice, uint64_t node_limit, uint64_t *
 	options.solver = NULL;
 	options.progress = NULL;
 	options.node_limit = node_limit;
-	options.target_gap = problem->lower_bytes == 0
-		? 0
-		: (double)(choice->most_bytes - problem->lower_bytes) / (double)problem->lower_bytes;
+	options.target_gap = seam__search_gap(problem->lower_bytes, choice->most_bytes);
 	rc = seam__placement_init(&placed, problem);
 	if (rc != SEAM_OK)
 		return rc;
@@ -72,53 +70,62 @@ static enum seam_rc find_longest(struct choice *choice, uint32_t *ret_positions)
 	return rc;
 }
 
-/* A search may find room for the least distance where the quick constructors found none. With a limit that search is
- * the one for the plan; without, waits at no distance are the way out. */
-static enum seam_rc try_least(struct choice *choice, bool has_limit)
+/* A search may find room for the least distance where the quick constructors found none. Else memory changes streams at
+ * once. */
+static enum seam_rc try_least(struct choice *choice)
 {
 	uint64_t bytes = UINT64_MAX;
 	enum seam_rc rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, LEAST_POSITIONS);
 
-	if (rc == SEAM_OK && !has_limit)
+	if (rc == SEAM_OK)
 		rc = place(choice, choice->options->node_limit, &bytes);
-	if (rc != SEAM_OK)
-		return rc;
-	if (!has_limit)
-		return bytes <= choice->most_bytes ? SEAM_OK : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
-	return choice->analysis->problem.lower_bytes <= choice->most_bytes
-		? SEAM_OK
-		: set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0);
+	return rc != SEAM_OK || bytes <= choice->most_bytes ? rc : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
 }
 
-static enum seam_rc choose(struct choice *choice, bool has_limit)
+/* Whether the problem of the trace's edges can be afforded. Where streams share little its lower bound says little: the
+ * quick constructors tell. */
+static enum seam_rc try_edges(struct choice *choice, bool *ret_fits)
 {
-	const uint64_t without_bytes = choice->analysis->problem.lower_bytes;
-	uint32_t positions;
-	enum seam_rc rc;
+	uint64_t bytes = choice->analysis->problem.lower_bytes;
+	enum seam_rc rc = SEAM_OK;
 
-	if (has_limit && without_bytes <= choice->most_bytes)
-		return SEAM_OK;
-	rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
-	if (rc != SEAM_OK)
+	if (choice->analysis->problem.streams > 1)
+		rc = place(choice, 1, &bytes);
+	*ret_fits = bytes <= choice->most_bytes;
+	return rc;
+}
+
+/* Hardly more than lives at once. The problem is that of the trace's edges again. */
+static enum seam_rc set_limit(struct choice *choice)
+{
+	enum seam_rc rc = set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
+	const uint64_t lower_bytes = choice->analysis->problem.lower_bytes;
+
+	choice->most_bytes = lower_bytes + lower_bytes / SEAM_WAIT_SHARE;
+	return rc == SEAM_OK ? set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0) : rc;
+}
+
+static enum seam_rc choose(struct choice *choice)
+{
+	uint32_t positions = 0;
+	bool fits = false;
+	enum seam_rc rc = choice->most_bytes == UINT64_MAX ? set_limit(choice) : SEAM_OK;
+
+	if (rc == SEAM_OK)
+		rc = try_edges(choice, &fits);
+	if (rc != SEAM_OK || fits)
 		return rc;
-	if (!has_limit)
-		choice->most_bytes =
-			choice->analysis->problem.lower_bytes + choice->analysis->problem.lower_bytes / SEAM_WAIT_SHARE;
-	if (without_bytes <= choice->most_bytes)
-		return set_problem(choice, SEAM_PLAN_STREAMS_EDGES, 0);
-	if (choice->analysis->problem.lower_bytes > choice->most_bytes)
-		return SEAM_OK;
 	rc = find_longest(choice, &positions);
 	if (rc != SEAM_OK)
 		return rc;
-	return positions == 0 ? try_least(choice, has_limit) : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
+	return positions == 0 ? try_least(choice) : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, positions);
 }
 
 enum seam_rc seam__wait_distance_choose(const struct seam_plan_options *options, uint64_t most_bytes,
 	struct seam_trace_error *error, struct seam_analysis *analysis, uint64_t *ret_work_ns)
 {
 	struct choice choice = {.options = options, .error = error, .analysis = analysis, .most_bytes = most_bytes};
-	const enum seam_rc rc = choose(&choice, most_bytes != UINT64_MAX);
+	const enum seam_rc rc = choose(&choice);
 
 	*ret_work_ns = choice.work_ns;
 	return rc;
