@@ -62,7 +62,7 @@ static enum seam_rc try_events(
 		const enum seam_rc rc = begin_block(trying, event, &miss);
 		if (rc != SEAM_OK)
 			return rc;
-		const bool counts = i + events >= count;
+		const bool counts = i + events >= count && miss != SEAM_MISS_dynamic;
 		trial->asked += counts;
 		trial->known += counts && !seam__miss_is_unknown(miss);
 		trial->served += counts && miss == SEAM_MISS_NONE;

@@ -24,7 +24,8 @@
 
 struct seam_meta;
 
-/* Requests that a plan can serve, of the part of the recording that counts. */
+/* Requests that a plan can serve, of the part of the recording that counts; without those that depend on data and found
+ * no place. */
 struct seam_trial {
 	uint64_t asked;
 	uint64_t known;  /* to be ones of the plan's */

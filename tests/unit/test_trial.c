@@ -18,10 +18,11 @@ static uint64_t count;
 
 /* Changes in the last period: sizes and lifetimes of so many requests of a thousand. */
 struct change {
-	uint32_t sizes;  /* another size */
-	uint32_t lives;  /* freed a period later */
-	bool privately;  /* for a private pool */
-	bool breaks_off; /* of all periods but the first and the last, after a third of them; steps are marked */
+	uint32_t sizes;    /* another size */
+	uint32_t lives;    /* freed a period later */
+	uint32_t dynamics; /* so many requests more in each period depend on data, and are too large in the last one */
+	bool privately;    /* for a private pool */
+	bool breaks_off;   /* of all periods but the first and the last, after a third of them; steps are marked */
 };
 
 static void add(uint8_t kind, uint64_t id, const struct seam_plan_slot *slot, const struct seam_plan *plan)
@@ -31,6 +32,7 @@ static void add(uint8_t kind, uint64_t id, const struct seam_plan_slot *slot, co
 		.id = id,
 		.size = slot->size_bytes,
 		.stream = plan->streams[slot->stream],
+		.flags = (slot->flags & SEAM_PLAN_DYNAMIC) != 0 ? SEAM_TRACE_DYNAMIC : 0,
 		.thread = slot->thread};
 }
 
@@ -61,6 +63,8 @@ static struct seam_trace record(const struct match_program *program, const struc
 			stays[id] = random_below(state, 1000) < (is_last ? change->lives : 0);
 			if (is_last && random_below(state, 1000) < change->sizes)
 				events[count - 1].size += 4096 * (1 + random_below(state, 1000));
+			if (is_last && (events[count - 1].flags & SEAM_TRACE_DYNAMIC) != 0)
+				events[count - 1].size += UINT64_C(1) << 40;
 			events[count - 1].pool = is_last && change->privately;
 		}
 		for (uint64_t id = repetition * slots; !is_whole && id < (repetition + 1) * slots; id++) {
@@ -80,6 +84,7 @@ static struct seam_trial try_on(uint64_t seed, const struct change *change)
 	const struct program_wish wish = {.seed = seed,
 		.slots = 200,
 		.iterations = 4,
+		.dynamics = change->dynamics,
 		.lag = change->breaks_off ? 0 : 1,
 		.streams = 2,
 		.threads = 1 + seed % 2};
@@ -159,6 +164,17 @@ Test(trial, request_that_no_plan_is_asked_for_does_not_count)
 	const struct seam_trial trial = try_on(1, &(struct change){.privately = true});
 	cr_expect_eq(trial.asked, 0);
 	cr_expect_not(seam__trial_is_good(&trial), "nothing was tried");
+}
+
+/* Where a plan has no room for them the engine serves them: that is no fault of the plan. */
+Test(trial, request_that_depends_on_data_and_has_no_place_does_not_count)
+{
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		const struct seam_trial trial = try_on(seed, &(struct change){.dynamics = 40});
+		cr_expect_eq(trial.asked, 200, "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.asked);
+		cr_expect(
+			seam__trial_is_good(&trial), "seed %lu: %lu", (unsigned long)seed, (unsigned long)trial.served);
+	}
 }
 
 Test(trial, one_request_in_twenty_may_miss)
