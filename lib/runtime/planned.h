@@ -95,8 +95,9 @@ struct seam_active_plan {
 	int64_t price_steps;   /* without these in the account it is not told where the program is; 0: as many as that
 				takes. They double each time that it overdraws the account */
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
-	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
-	uint64_t least_bytes;  /* live since `suspended_at` */
+	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on, */
+	uint64_t last_bytes;   /* and so are the fewest of the last period that was suspended; 0: none was */
+	uint64_t least_bytes;  /* the fewest live since `suspended_at` */
 	uint64_t made_at;      /* serials of blocks that are younger than the plan; UINT64_MAX: it was given */
 };
 

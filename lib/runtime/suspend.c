@@ -142,20 +142,21 @@ void seam__planned_pass_trial(struct seam_runtime *runtime)
 	active->least_bytes = UINT64_MAX;
 }
 
-/* Whether few bytes are live: at most the limit of the plan; behind the first period that was suspended, at most the
- * least of the last one. Of a plan that has not started for long: whether it has to go without that. */
+/* Whether few bytes are live: at most the limit of the plan, or the fewest of the last period that was suspended, for
+ * more may stay now than when the plan was made. An evaluation may have had fewer than the plan's iterations ever have.
+ * Of a plan that has not started for long: whether it has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;
 	active->least_bytes = seam__bits_min(active->least_bytes, live_bytes);
 	if (runtime->recent.count - active->suspended_at >= active->long_positions) {
-		active->low_bytes = active->least_bytes;
+		active->last_bytes = active->least_bytes;
 		active->least_bytes = live_bytes;
 		active->suspended_at = runtime->recent.count;
 	}
 	const bool is_late =
 		!active->started && runtime->recent.count - active->opened_at >= LATE_PERIODS * active->long_positions;
-	return live_bytes <= active->low_bytes || is_late;
+	return live_bytes <= seam__bits_max(active->low_bytes, active->last_bytes) || is_late;
 }
 
 /* The loaded plan that the program does now; NULL: none. */

@@ -208,6 +208,7 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 			.suspended_at = count - near(&state, ages[random_below(&state, 4)]),
 			.compare_from = near(&state, count),
 			.least_bytes = 1000 + random_below(&state, 4),
+			.last_bytes = random_below(&state, 2) * (1000 + random_below(&state, 4)),
 			.low_bytes = 1000 + random_below(&state, 4)};
 		memset(&runtime.counts, 0, sizeof runtime.counts);
 		runtime.recent.count = count;
@@ -217,12 +218,14 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 		const bool goes = !before.started && count - before.opened_at >= 34 * period;
 		const bool is_over = !goes && count - before.suspended_at >= period;
 		const uint64_t least_bytes = min_of(before.least_bytes, live_bytes);
-		const uint64_t low_bytes = is_over ? least_bytes : before.low_bytes;
+		const uint64_t last_bytes = is_over ? least_bytes : before.last_bytes;
 		const bool is_late = !before.started && count - before.opened_at >= 2 * period;
-		const bool is_due = !goes && (live_bytes <= low_bytes || is_late) && count >= before.compare_from;
+		const bool is_low = live_bytes <= before.low_bytes || live_bytes <= last_bytes;
+		const bool is_due = !goes && (is_low || is_late) && count >= before.compare_from;
 		cr_assert_eq(active.compare_from, is_due ? count + 16 : before.compare_from, "seed %lu",
 			(unsigned long)seed);
-		cr_assert_eq(active.low_bytes, low_bytes);
+		cr_assert_eq(active.low_bytes, before.low_bytes);
+		cr_assert_eq(active.last_bytes, last_bytes);
 		cr_assert_eq(active.suspended_at, is_over ? count : before.suspended_at);
 		cr_assert_eq(active.least_bytes, goes ? before.least_bytes : is_over ? live_bytes : least_bytes);
 		compared += is_due;
