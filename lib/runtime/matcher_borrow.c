@@ -85,7 +85,8 @@ static bool look_in(struct search *search, uint32_t low, uint32_t high)
 		if (low < middle && look_in(search, low, middle))
 			return true;
 		const bool needed = by_address->end > search->at && is_needed(search, by_address);
-		if ((needed || !search->whole) && look_below(search, by_address->begin))
+		if (by_address->begin >= search->at + search->bytes && (needed || !search->whole) &&
+			look_below(search, by_address->begin))
 			return true;
 		if (needed)
 			search->at = seam__bits_max(search->at, by_address->end);
