@@ -168,7 +168,10 @@ struct seam_cursor *seam__tracker_cursor(const struct seam_matcher *matcher, con
 enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_cursor *cursor,
 	const struct seam_match_ask *ask, struct seam_slot_occurrence *ret_occurrence);
 
-/* All cursors are where the last request was found, and their threads are the plan's. Where parts of a period are alike
+/* All cursors are where that position comes next, and their threads are the plan's. There is a loaded plan. */
+void seam__tracker_put(struct seam_matcher *matcher, uint32_t position);
+
+/* The same where the last request was found. Where parts of a period are alike
  * a stream's own requests do not say in which of them it is; those of others do. */
 void seam__tracker_line_up(struct seam_matcher *matcher);
 

@@ -23,15 +23,18 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 }
 
 bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
-	struct seam_matcher *matcher, uint64_t most_steps)
+	struct seam_matcher *matcher, bool is_low, uint64_t most_steps)
 {
 	const uint64_t until_steps = matcher->counts.steps + most_steps;
 	const uint64_t there = seam__bits_min(recent->count, SEAM_RECENT);
 	const uint64_t told = seam__bits_min(there, loaded->slots);
 	const uint64_t looked_at = seam__bits_min(told, TOLD);
+	const bool is_whole = told == loaded->slots, is_found = is_whole && is_low && matcher->now == loaded;
 	uint64_t unexpected = 0;
-	for (uint64_t back = (told == loaded->slots ? 2 : 1) * told; back != 0; back--) {
-		if (back == told && told == loaded->slots)
+	if (is_found)
+		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
+	for (uint64_t back = (is_whole && !is_found ? 2 : 1) * told; back != 0; back--) {
+		if (back == told && is_whole && !is_found)
 			seam__tracker_line_up(matcher); /* it ends where it began */
 		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % told) % SEAM_RECENT];
 		if (!asked->plain)

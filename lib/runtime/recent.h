@@ -40,12 +40,15 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
  * O(1). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loaded_plan *loaded);
 
-/* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. It is told
- * twice, as if the program had done the same before: the first time it finds out where in the period that ends, which
- * only a few requests may tell; from there all cursors hear it again. Of a period that is longer than what is known, it
- * is told what is known, once. Returns whether it expected three in four of the last few hundred; after so many steps
- * of the matcher it is told no more, and that is no. Nothing is served or counted but steps. O(repetition). */
+/* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. is_low: as
+ * few bytes are live now as ever in a period. Then the repetition begins and ends where the plan has least live, and is
+ * told once. Else it is told twice, as if the program had done the same before: the first time the matcher finds out
+ * where in the period that ends, which only a few requests may tell (micro-batches are alike but for gradients, and
+ * what is taken for another of them stays so); from there all cursors hear it again. Of a period that is longer than
+ * what is known, it is told what is known, once. Returns whether it expected three in four of the last few hundred;
+ * after so many steps of the matcher it is told no more, and that is no. Nothing is served or counted but steps.
+ * O(repetition). */
 bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
-	struct seam_matcher *matcher, uint64_t most_steps);
+	struct seam_matcher *matcher, bool is_low, uint64_t most_steps);
 
 #endif

@@ -35,7 +35,7 @@
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
-#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice */
+#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice at the most */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
@@ -142,9 +142,14 @@ void seam__planned_pass_trial(struct seam_runtime *runtime)
 	active->least_bytes = UINT64_MAX;
 }
 
-/* Whether few bytes are live: at most the limit of the plan, or the fewest of the last period that was suspended, for
- * more may stay now than when the plan was made. An evaluation may have had fewer than the plan's iterations ever have.
- * Of a plan that has not started for long: whether it has to go without that. */
+/* Few bytes are live: at most the limit of the plan, or the fewest of the last period that was suspended, for more may
+ * stay now than when the plan was made. An evaluation may have had fewer than the plan's iterations ever have. */
+static bool has_few(const struct seam_runtime *runtime, const struct seam_active_plan *active)
+{
+	return runtime->engine->counts.live_requested_bytes <= seam__bits_max(active->low_bytes, active->last_bytes);
+}
+
+/* Whether few bytes are live. Of a plan that has not started for long: whether it has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;
@@ -156,7 +161,7 @@ static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *
 	}
 	const bool is_late =
 		!active->started && runtime->recent.count - active->opened_at >= LATE_PERIODS * active->long_positions;
-	return live_bytes <= seam__bits_max(active->low_bytes, active->last_bytes) || is_late;
+	return has_few(runtime, active) || is_late;
 }
 
 /* The loaded plan that the program does now; NULL: none. */
@@ -177,7 +182,7 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 	seam__active_pay(runtime, active);
 	const int64_t most = runtime->account.steps;
 	return most >= price(active, seam__loaded_slots(loaded)) &&
-		seam__recent_tell(&runtime->recent, loaded, active->matcher, (uint64_t)most);
+		seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active), (uint64_t)most);
 }
 
 /* True: blocks that are younger than the plan take more of its arena than the plan itself has live now. The program

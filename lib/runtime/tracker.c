@@ -47,15 +47,19 @@ void seam__cursors_reset(struct seam_loaded_plan *loaded, uint32_t position, boo
 	}
 }
 
-void seam__tracker_line_up(struct seam_matcher *matcher)
+void seam__tracker_put(struct seam_matcher *matcher, uint32_t position)
 {
 	struct seam_loaded_plan *loaded = matcher->now;
-	const struct seam_cursor *speaker = matcher->cursor;
-	if (speaker == NULL || speaker->cold)
-		return;
-	seam__cursors_put(loaded, seam__loaded_next(loaded, speaker->next->begin, loaded->frontier.at));
+	seam__cursors_put(loaded, seam__loaded_next(loaded, position, loaded->frontier.at));
 	for (uint32_t l = 0; l < loaded->cursor_count; l++)
 		loaded->cursors[l].thread = loaded->cursors[l].plan_thread;
+}
+
+void seam__tracker_line_up(struct seam_matcher *matcher)
+{
+	const struct seam_cursor *speaker = matcher->cursor;
+	if (speaker != NULL && !speaker->cold)
+		seam__tracker_put(matcher, speaker->next->begin);
 }
 
 struct seam_cursor *seam__tracker_cursor(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
