@@ -22,28 +22,51 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 	return known >= 3 * unknown;
 }
 
+/* What is told of a matcher, and how. */
+struct telling {
+	const struct seam_recent *recent;
+	struct seam_matcher *matcher;
+	uint64_t told;        /* the last requests, so many */
+	uint64_t until_steps; /* of the matcher */
+};
+
+/* Tells them once, or until more than `most` of the last `looked_at` of them were not expected. Returns how many were
+ * not; UINT64_MAX: that takes too many steps. */
+static uint64_t tell_once(const struct telling *telling, uint64_t looked_at, uint64_t most)
+{
+	const struct seam_recent *recent = telling->recent;
+	uint64_t unexpected = 0;
+	for (uint64_t back = telling->told; back != 0 && unexpected <= most; back--) {
+		const struct seam_asked *asked = &recent->asked[(recent->count - back) % SEAM_RECENT];
+		if (!asked->plain)
+			continue;
+		if (telling->matcher->counts.steps >= telling->until_steps)
+			return UINT64_MAX;
+		const struct seam_match_ask ask = {asked->bytes, asked->stream, asked->thread, asked->dynamic};
+		const bool is_expected = seam__matcher_hear(telling->matcher, &ask);
+		unexpected += back <= looked_at && !is_expected;
+	}
+	return unexpected;
+}
+
 bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
 	struct seam_matcher *matcher, bool is_low, uint64_t most_steps)
 {
-	const uint64_t until_steps = matcher->counts.steps + most_steps;
 	const uint64_t there = seam__bits_min(recent->count, SEAM_RECENT);
-	const uint64_t told = seam__bits_min(there, loaded->slots);
-	const uint64_t looked_at = seam__bits_min(told, TOLD);
-	const bool is_whole = told == loaded->slots, is_found = is_whole && is_low && matcher->now == loaded;
-	uint64_t unexpected = 0;
-	if (is_found)
+	const struct telling telling = {
+		recent, matcher, seam__bits_min(there, loaded->slots), matcher->counts.steps + most_steps};
+	const uint64_t looked_at = seam__bits_min(telling.told, TOLD);
+	const bool is_whole = telling.told == loaded->slots;
+	if (is_whole && is_low && matcher->now == loaded) {
 		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
-	for (uint64_t back = (is_whole && !is_found ? 2 : 1) * told; back != 0; back--) {
-		if (back == told && is_whole && !is_found)
-			seam__tracker_line_up(matcher); /* it ends where it began */
-		const struct seam_asked *asked = &recent->asked[(recent->count - 1 - (back - 1) % told) % SEAM_RECENT];
-		if (!asked->plain)
-			continue;
-		if (matcher->counts.steps >= until_steps)
-			return false;
-		const struct seam_match_ask ask = {asked->bytes, asked->stream, asked->thread, asked->dynamic};
-		const bool is_expected = seam__matcher_hear(matcher, &ask);
-		unexpected += back <= looked_at && !is_expected;
+		const uint64_t most = telling.told / SEAM_MISSED_SHARE;
+		if (tell_once(&telling, telling.told, most) <= most)
+			return true;
 	}
-	return 4 * unexpected <= looked_at;
+	if (is_whole) {
+		if (tell_once(&telling, 0, 0) == UINT64_MAX)
+			return false;
+		seam__tracker_line_up(matcher); /* it ends where it began */
+	}
+	return tell_once(&telling, looked_at, looked_at) <= looked_at / 4;
 }

@@ -7,8 +7,8 @@
  * memory of the pool as a whole and at the price of the engine.
  *
  * The program does what the plan is of when three in four of its last requests are a loaded plan's by size and stream,
- * and the matcher, told of the last period, expected three in four of its end (recent.h). A plan that starts elsewhere
- * than the program is costs memory: the blocks that it has served live on among its gaps.
+ * and the matcher, told of the last period, expected it, or three in four of its end (recent.h). A plan that starts
+ * elsewhere than the program is costs memory: the blocks that it has served live on among its gaps.
  *
  * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
  * plan has live where the program is, or in most of it: what stays is not what it was made around.
@@ -35,7 +35,7 @@
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
-#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice at the most */
+#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
