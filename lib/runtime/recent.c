@@ -61,7 +61,7 @@ bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loade
 		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
 		const uint64_t most = telling.told / SEAM_MISSED_SHARE;
 		if (tell_once(&telling, telling.told, most) <= most)
-			return true;
+			return tell_once(&telling, looked_at, looked_at) <= looked_at / 4;
 	}
 	if (is_whole) {
 		if (tell_once(&telling, 0, 0) == UINT64_MAX)

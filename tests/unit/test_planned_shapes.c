@@ -304,7 +304,7 @@ Test(planned_shapes, that_are_few_are_not_planned_alone)
 Test(planned_shapes, that_are_most_are_planned_though_there_is_no_room_for_all)
 {
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
-	run_turns(120, is_mostly_short);
+	run_turns(240, is_mostly_short);
 	const struct seam_plan_stats after = get_plan_stats();
 	cr_expect_eq(after.loaded_plans, 1);
 	cr_expect_geq(after.hits, REQUESTS * 10, "%lu", (unsigned long)after.hits);
