@@ -22,7 +22,7 @@ bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loade
 	return known >= 3 * unknown;
 }
 
-/* What is told of a matcher, and how. */
+/* The last requests, as a matcher is told of them. */
 struct telling {
 	const struct seam_recent *recent;
 	struct seam_matcher *matcher;
@@ -57,13 +57,13 @@ bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loade
 		recent, matcher, seam__bits_min(there, loaded->slots), matcher->counts.steps + most_steps};
 	const uint64_t looked_at = seam__bits_min(telling.told, TOLD);
 	const bool is_whole = telling.told == loaded->slots;
+	bool is_placed = false;
 	if (is_whole && is_low && matcher->now == loaded) {
-		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
 		const uint64_t most = telling.told / SEAM_MISSED_SHARE;
-		if (tell_once(&telling, telling.told, most) <= most)
-			return tell_once(&telling, looked_at, looked_at) <= looked_at / 4;
+		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
+		is_placed = tell_once(&telling, telling.told, most) <= most;
 	}
-	if (is_whole) {
+	if (is_whole && !is_placed) {
 		if (tell_once(&telling, 0, 0) == UINT64_MAX)
 			return false;
 		seam__tracker_line_up(matcher); /* it ends where it began */

@@ -149,7 +149,7 @@ static bool has_few(const struct seam_runtime *runtime, const struct seam_active
 	return runtime->engine->counts.live_requested_bytes <= seam__bits_max(active->low_bytes, active->last_bytes);
 }
 
-/* Whether few bytes are live. Of a plan that has not started for long: whether it has to go without that. */
+/* Few bytes are live; or the plan has not started for long, and has to go without that. */
 static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;

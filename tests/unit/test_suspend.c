@@ -277,8 +277,7 @@ static void open_active(struct match_player *player, const struct match_program 
 	runtime.open = true;
 }
 
-/* Eight steps a slot to be told at all. No more is spent than is there, but for the
- * last request. */
+/* Eight steps a slot to be told at all. No more is spent than is there, but for the last request. */
 Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 {
 	const struct program_wish wish = {.seed = 9, .slots = 300, .iterations = 4};

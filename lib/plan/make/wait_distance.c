@@ -82,8 +82,8 @@ static enum seam_rc try_least(struct choice *choice)
 	return rc != SEAM_OK || bytes <= choice->most_bytes ? rc : set_problem(choice, SEAM_PLAN_STREAMS_INSERT, 0);
 }
 
-/* Whether the problem of the trace's edges can be afforded. Where streams share little its lower bound says little: the
- * quick constructors tell. */
+/* *ret_fits: the problem of the trace's edges can be afforded. Where streams share little its lower bound says little:
+ * the quick constructors tell. */
 static enum seam_rc try_edges(struct choice *choice, bool *ret_fits)
 {
 	uint64_t bytes = choice->analysis->problem.lower_bytes;
