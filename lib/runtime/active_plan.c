@@ -189,7 +189,9 @@ enum seam_rc seam__planned_start(struct seam_runtime *runtime)
 	if (!TAILQ_EMPTY(&runtime->engine->pending))
 		(void)seam__engine_poll(runtime->engine, false); /* passed blocks are free before they are leased */
 	(void)seam__arena_collect(runtime->engine, &active->arena, 0, active->arena.count);
-	const enum seam_rc rc = seam__active_block_from(runtime, active, 0);
+	enum seam_rc rc = seam__active_block_from(runtime, active, 0);
+	if (rc == SEAM_OK && !seam__matcher_choose_copy(active->matcher))
+		rc = SEAM_OOM_META;
 	if (rc != SEAM_OK)
 		seam__planned_drop(runtime);
 	else if (!active->started)

@@ -169,6 +169,12 @@ void seam__matcher_beside(struct seam_matcher *matcher, int more);
  * nothing is counted. Returns whether the plan expects it, or would but for what lies in its place. */
 bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask);
 
+/* The plan begins to serve here, where nobody knows in which copy of the period the program is: it becomes the one in
+ * whose next period the fewest bytes are taken by what lies in the arena, each by the share of it that is still live
+ * then by the plan; of equal ones the frontier's own. Cursors keep their places in the period. False: no memory; the
+ * frontier stands before it. O(slots * copies * log ranges), counted as steps. */
+bool seam__matcher_choose_copy(struct seam_matcher *matcher);
+
 /* The position of the frontier, without end. */
 uint64_t seam__matcher_frontier(const struct seam_matcher *matcher);
 

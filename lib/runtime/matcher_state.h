@@ -182,6 +182,9 @@ void seam__tracker_freed(struct seam_matcher *matcher);
 /* Every cursor expects its first slot at or behind the position that runs on. */
 void seam__cursors_put(struct seam_loaded_plan *loaded, uint64_t at);
 
+/* Every cursor, and what it passed over, goes so many repetitions on. */
+void seam__cursors_turn(struct seam_loaded_plan *loaded, uint32_t repetitions);
+
 /* Every cursor expects its first slot at or behind `position` of the repetition that the frontier is in. cold: that is
  * a guess. */
 void seam__cursors_reset(struct seam_loaded_plan *loaded, uint32_t position, bool cold);

@@ -35,6 +35,27 @@ void seam__cursors_put(struct seam_loaded_plan *loaded, uint64_t at)
 		seam__cursor_put(loaded, &loaded->cursors[l], at);
 }
 
+static void turn_occurrence(
+	const struct seam_loaded_plan *loaded, struct seam_slot_occurrence *occurrence, uint32_t repetitions)
+{
+	if (occurrence->expected == NULL)
+		return;
+	occurrence->base += (uint64_t)repetitions * loaded->positions;
+	occurrence->copy = (uint32_t)(occurrence->base / loaded->positions % loaded->copies);
+}
+
+void seam__cursors_turn(struct seam_loaded_plan *loaded, uint32_t repetitions)
+{
+	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
+		struct seam_cursor *cursor = &loaded->cursors[l];
+		cursor->base += (uint64_t)repetitions * loaded->positions;
+		cursor->copy = (uint32_t)(cursor->base / loaded->positions % loaded->copies);
+		turn_occurrence(loaded, &cursor->dynamic, repetitions);
+		for (uint32_t i = 0; i < SEAM_SKIPPED; i++)
+			turn_occurrence(loaded, &cursor->skipped[i], repetitions);
+	}
+}
+
 void seam__cursors_reset(struct seam_loaded_plan *loaded, uint32_t position, bool cold)
 {
 	seam__cursors_put(loaded, loaded->frontier.base + position);

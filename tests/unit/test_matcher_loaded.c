@@ -152,6 +152,94 @@ Test(matcher_loaded_plans, the_copy_goes_on_where_another_loaded_plan_does)
 	match_program_fini(&other);
 }
 
+/* Bytes that the plan has live at `at`, positions from the frontier's repetition on, of what began before `since`. */
+static uint64_t old_bytes(const struct seam_loaded_plan *now, uint64_t since, uint64_t at)
+{
+	uint64_t bytes = 0;
+	for (uint32_t slot = 0; slot < now->slots; slot++) {
+		const struct seam_lifetime *lifetime = &now->lifetimes[slot];
+		for (int64_t r = -(int64_t)now->copies; r <= 1; r++) {
+			const int64_t base = r * now->positions;
+			if (base + lifetime->begin < (int64_t)since && base + lifetime->end >= (int64_t)at)
+				bytes += now->instances[slot * now->copies].bytes;
+		}
+	}
+	return bytes;
+}
+
+/* Bytes of the places of one period, from the next request on, that blocked ranges lie in, if the frontier were `more`
+ * copies on; each by the share of what lives from before that still does. */
+static uint64_t blocked_bytes(const struct seam_loaded_plan *now, uint32_t more)
+{
+	uint64_t bytes = 0, since = now->frontier.position;
+	while ((now->actions[since % now->positions] & 1) != 0)
+		since++;
+	for (uint64_t at = since; at < since + now->positions; at++) {
+		const uint32_t action = now->actions[at % now->positions];
+		if ((action & 1) != 0)
+			continue; /* a free */
+		const uint64_t copy = (now->frontier.copy + more + at / now->positions) % now->copies;
+		const struct seam_plan_block *plan_block = &now->instances[(action >> 1) * now->copies + copy];
+		bool is_blocked = false;
+		for (uint32_t i = 0; i < player.blocked_count; i++)
+			is_blocked |= player.blocked[i].begin_bytes < plan_block->offset + plan_block->bytes &&
+				player.blocked[i].end_bytes > plan_block->offset;
+		if (is_blocked && old_bytes(now, since, since) != 0)
+			bytes += plan_block->bytes / 256 *
+				(256 * old_bytes(now, since, at) / old_bytes(now, since, since));
+	}
+	return bytes;
+}
+
+/* All that a player asks is served elsewhere, so nothing but blocked ranges lies in the arena. */
+static uint32_t expect_the_copy_with_most_free(const struct match_program *program, uint64_t seed)
+{
+	match_open(&player, "copy", seed);
+	match_add(&player, program, true);
+	seam__matcher_start(player.matcher);
+	player.hears = 100;
+	const uint32_t acts = program->count, first = (uint32_t)(seed * 7 % acts);
+	(void)match_acts(&player, program, 0, 0, acts);
+	(void)match_acts(&player, program, 1, 0, first);
+	for (uint64_t i = 0; i < 1 + seed % 5; i++) {
+		const struct seam_plan_block *plan_block = &player.matcher->now->instances[(seed * 31 + i * 13) %
+			(player.matcher->now->slots * player.matcher->now->copies)];
+		match_block(&player, plan_block->offset, plan_block->offset + plan_block->bytes);
+	}
+	struct seam_loaded_plan *now = player.matcher->now;
+	uint32_t chosen = 0;
+	for (uint32_t more = 1; more < now->copies; more++)
+		chosen = blocked_bytes(now, more) < blocked_bytes(now, chosen) ? more : chosen;
+	const struct seam_frontier before = now->frontier;
+	const struct seam_expected_slot *next = now->cursors[0].next;
+	cr_assert(seam__matcher_choose_copy(player.matcher));
+	match_check(&player);
+	cr_expect_eq(now->frontier.position, before.position, "seed %lu", (unsigned long)seed);
+	cr_expect_eq(now->frontier.copy, (before.copy + chosen) % now->copies, "seed %lu: %u of %u",
+		(unsigned long)seed, now->frontier.copy, now->copies);
+	cr_expect_eq(now->cursors[0].next, next, "seed %lu", (unsigned long)seed);
+	player.hears = 0;
+	const uint64_t requests = player.asked, hits = player.hits;
+	const uint64_t misses = match_acts(&player, program, 1, first, acts);
+	cr_expect_eq(player.hits - hits + misses, player.asked - requests);
+	cr_expect(player.blocked_count != 0 || misses == 0, "seed %lu: %lu misses", (unsigned long)seed,
+		(unsigned long)misses);
+	match_close(&player);
+	return chosen;
+}
+
+Test(matcher_loaded_plans, the_copy_that_begins_to_serve_has_most_of_its_places_free)
+{
+	uint32_t moved = 0;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct match_program program = match_program(&(struct program_wish){
+			.seed = seed, .slots = 20, .iterations = 6, .lag = 1 + (uint32_t)seed % 3});
+		moved += expect_the_copy_with_most_free(&program, seed) != 0;
+		match_program_fini(&program);
+	}
+	cr_expect_gt(moved, 10, "%u of 60", moved);
+}
+
 Test(matcher_loaded_plans, a_new_loaded_plan_of_a_kind_takes_the_place_of_the_old_one)
 {
 	struct match_program programs[3];
