@@ -1,6 +1,7 @@
 /* recent.c: whether a plan knows what the program asked for lately; see recent.h. */
 #include "recent.h"
 
+#include "account.h"
 #include "bits.h"
 #include "matcher_state.h"
 
@@ -61,7 +62,11 @@ bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loade
 	if (is_whole && is_low && matcher->now == loaded) {
 		const uint64_t most = telling.told / SEAM_MISSED_SHARE;
 		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
-		is_placed = tell_once(&telling, telling.told, most) <= most;
+		const uint64_t unexpected = tell_once(&telling, telling.told, most);
+		const uint64_t steps = matcher->counts.steps + SEAM_HEAR_STEPS * telling.told;
+		is_placed = unexpected <= most;
+		if (unexpected == 0 || (is_placed && steps >= telling.until_steps))
+			return true;
 	}
 	if (is_whole && !is_placed) {
 		if (tell_once(&telling, 0, 0) == UINT64_MAX)

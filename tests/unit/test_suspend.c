@@ -299,7 +299,7 @@ Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 	active.price_steps = 64 * (int64_t)slots;
 	cr_assert_eq(tell_with(active.price_steps - 1), 0, "it has overdrawn the account before");
 	const uint64_t spent = tell_with(active.price_steps);
-	cr_assert(spent >= 8 * (uint64_t)slots && spent < 16 * (uint64_t)slots);
+	cr_assert(spent >= 4 * (uint64_t)slots && spent < 8 * (uint64_t)slots);
 	cr_assert(!active.suspended, "where it is known it serves");
 	active.matcher = empty;
 	match_close(&player);
