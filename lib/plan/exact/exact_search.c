@@ -13,9 +13,8 @@
 #define FAILED_PER_ITEM 256u
 #define FAILED_MAX (UINT32_C(1) << 18)
 #define SECTIONS_PER_NODE 512u /* what a step costs grows slowly with them */
-#define NODE_NS \
-	UINT64_C(20000)    /* where steps take longer, they count as several: a limit in nodes is one in time, too */
-#define KEY_NS UINT64_C(5) /* for a section of one that is named; measured as solvers.def says */
+#define NODE_NS UINT64_C(1000) /* solver.h: a step that takes longer counts as several */
+#define KEY_NS UINT64_C(5)     /* for a section of one that is named; measured as solvers.def says */
 #define KEY_SECTIONS_MAX 1024u /* longer parts do not come again, and naming them takes long */
 
 struct seam_exact_frame {
