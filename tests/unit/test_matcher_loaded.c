@@ -240,6 +240,39 @@ Test(matcher_loaded_plans, the_copy_that_begins_to_serve_has_most_of_its_places_
 	cr_expect_gt(moved, 10, "%u of 60", moved);
 }
 
+/* What is live is passed by, and becomes overdue: that takes metadata. Whether there is some or not, nothing is lost.
+ */
+Test(matcher_loaded_plans, without_metadata_no_other_copy_is_chosen)
+{
+	uint32_t failed = 0;
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		struct match_program program =
+			match_program(&(struct program_wish){.seed = seed, .slots = 20, .iterations = 6, .lag = 2});
+		match_open(&player, "no metadata", seed);
+		match_add(&player, &program, true);
+		seam__matcher_start(player.matcher);
+		const uint32_t acts = program.count, first = (uint32_t)(seed * 7 % acts);
+		(void)match_acts(&player, &program, 0, 0, acts);
+		(void)match_acts(&player, &program, 1, 0, first);
+		const struct seam_loaded_plan *now = player.matcher->now;
+		for (uint32_t slot = 0; slot < now->slots; slot++) {
+			const struct seam_plan_block *place = &now->instances[slot * now->copies + now->frontier.copy];
+			if (now->lifetimes[slot].begin >= now->frontier.position && player.blocked_count < 4)
+				match_block(&player, place->offset, place->offset + place->bytes);
+		}
+		const uint64_t live = counts().live;
+		seam__meta_fail_at(player.meta, 1);
+		failed += !seam__matcher_choose_copy(player.matcher);
+		seam__meta_fail_at(player.meta, 0);
+		match_check(&player);
+		cr_expect_eq(counts().live, live, "seed %lu", (unsigned long)seed);
+		(void)match_acts(&player, &program, 1, first, acts);
+		match_close(&player);
+		match_program_fini(&program);
+	}
+	cr_expect_gt(failed, 0, "nothing failed");
+}
+
 Test(matcher_loaded_plans, a_new_loaded_plan_of_a_kind_takes_the_place_of_the_old_one)
 {
 	struct match_program programs[3];
