@@ -25,8 +25,7 @@ struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, c
 	return range;
 }
 
-/* The first position from the frontier on at which something is asked for, counted from the frontier's repetition. */
-static uint64_t next_request(const struct seam_loaded_plan *loaded)
+uint64_t seam__loaded_next_request(const struct seam_loaded_plan *loaded)
 {
 	uint64_t at = loaded->frontier.position;
 	while ((loaded->actions[at % loaded->positions] & 1) != 0)
@@ -38,7 +37,8 @@ uint64_t seam__loaded_live_bytes(const struct seam_loaded_plan *loaded)
 {
 	uint64_t bytes = 0;
 	/* So much later that both differences are at least 0: a lifetime is as long as all copies at most. */
-	const uint64_t before = next_request(loaded) + (uint64_t)(loaded->copies + 1) * loaded->positions - 1;
+	const uint64_t before =
+		seam__loaded_next_request(loaded) + (uint64_t)(loaded->copies + 1) * loaded->positions - 1;
 	for (uint32_t i = 0; i < loaded->slots; i++) {
 		const struct seam_lifetime *lifetime = &loaded->lifetimes[i];
 		const uint64_t begun = (before - lifetime->begin) / loaded->positions,

@@ -175,6 +175,10 @@ struct seam_loaded_plan {
 void seam__loaded_retire(struct seam_meta *meta, struct seam_loaded_plan *loaded); /* frees all but the instances */
 const char *seam__loaded_check(const struct seam_loaded_plan *loaded);
 
+/* loaded_peak.c: the first position from the frontier on at which something is asked for, counted from the frontier's
+ * repetition. */
+uint64_t seam__loaded_next_request(const struct seam_loaded_plan *loaded);
+
 /* loaded_positions.c: positions and what lies on them. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__loaded_count_positions(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded);

@@ -10,23 +10,20 @@
 
 #define SHARES 256u /* bytes are multiples of it */
 
-/* Whether something else lies in the instance's place. */
+/* True: something else lies in the instance's place. */
 static bool is_taken(const struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
 	return plan_block->state != SEAM_PLANNED_FREE || !seam__matcher_is_clear(matcher, plan_block) ||
 		seam__off_plan_overlaps(matcher, plan_block->offset, plan_block->offset + plan_block->bytes);
 }
 
-/* Bytes of the places of one period, from the frontier on, that are taken, if that begins so many copies on. What takes
- * them goes in the course of the period, nobody knows in which order: a place counts as much as the plan still has live
- * then of what it has live now. */
-static uint64_t taken_bytes(const struct seam_matcher *matcher, uint32_t more)
+/* Bytes of the places of one period, from the next request on, that are taken, if that begins so many copies on. The
+ * blocks that take them go in the course of the period, nobody knows in which order: a place counts as much as the plan
+ * still has live then of the old_bytes that it has live now. */
+static uint64_t taken_bytes(const struct seam_matcher *matcher, uint64_t old_bytes, uint32_t more)
 {
 	const struct seam_loaded_plan *loaded = matcher->now;
-	const uint64_t old_bytes = seam__loaded_live_bytes(loaded);
-	uint64_t bytes = 0, left_bytes = old_bytes, at = loaded->frontier.position;
-	while ((loaded->actions[at % loaded->positions] & 1) != 0)
-		at++; /* what is due before the next request is not live any more */
+	uint64_t bytes = 0, left_bytes = old_bytes, at = seam__loaded_next_request(loaded);
 	for (uint32_t n = 0; n < loaded->positions && left_bytes != 0; n++, at++) {
 		const uint32_t action = loaded->actions[at % loaded->positions], slot = action >> 1;
 		const struct seam_lifetime *lifetime = &loaded->lifetimes[slot];
@@ -46,10 +43,11 @@ bool seam__matcher_choose_copy(struct seam_matcher *matcher)
 	struct seam_loaded_plan *loaded = matcher->now;
 	if (loaded == NULL || loaded->copies == 1)
 		return true;
-	uint64_t least_bytes = taken_bytes(matcher, 0);
+	const uint64_t old_bytes = seam__loaded_live_bytes(loaded);
+	uint64_t least_bytes = taken_bytes(matcher, old_bytes, 0);
 	uint32_t chosen = 0;
 	for (uint32_t more = 1; more < loaded->copies && least_bytes != 0; more++) {
-		const uint64_t bytes = taken_bytes(matcher, more);
+		const uint64_t bytes = taken_bytes(matcher, old_bytes, more);
 		chosen = bytes < least_bytes ? more : chosen;
 		least_bytes = seam__bits_min(bytes, least_bytes);
 	}

@@ -171,8 +171,8 @@ enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_curs
 /* All cursors are where that position comes next, and their threads are the plan's. There is a loaded plan. */
 void seam__tracker_put(struct seam_matcher *matcher, uint32_t position);
 
-/* The same where the last request was found. Where parts of a period are alike
- * a stream's own requests do not say in which of them it is; those of others do. */
+/* The same where the last request was found. Where parts of a period are alike a stream's own requests do not say in
+ * which of them it is; those of others do. */
 void seam__tracker_line_up(struct seam_matcher *matcher);
 
 /* A block was freed that was not due: if much less is live than the plan has here, the next request is looked at,

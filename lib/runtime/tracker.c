@@ -14,13 +14,19 @@
 
 static const struct seam_slot_occurrence nowhere = {NULL, 0, 0};
 
+/* Of the repetition that begins at this position. */
+static uint32_t copy_of(const struct seam_loaded_plan *loaded, uint64_t base)
+{
+	return (uint32_t)(base / loaded->positions % loaded->copies);
+}
+
 void seam__cursor_put(const struct seam_loaded_plan *loaded, struct seam_cursor *cursor, uint64_t at)
 {
 	const uint32_t position = (uint32_t)(at % loaded->positions);
 	const uint32_t expected = seam__cursor_expected_at(cursor, position);
 	cursor->next = &cursor->first[expected == cursor->count ? 0 : expected];
 	cursor->base = at - position + (expected == cursor->count ? loaded->positions : 0);
-	cursor->copy = (uint32_t)(cursor->base / loaded->positions % loaded->copies);
+	cursor->copy = copy_of(loaded, cursor->base);
 	cursor->debt = 0;
 	cursor->missed = 0;
 	cursor->cold = false;
@@ -41,7 +47,7 @@ static void turn_occurrence(
 	if (occurrence->expected == NULL)
 		return;
 	occurrence->base += (uint64_t)repetitions * loaded->positions;
-	occurrence->copy = (uint32_t)(occurrence->base / loaded->positions % loaded->copies);
+	occurrence->copy = copy_of(loaded, occurrence->base);
 }
 
 void seam__cursors_turn(struct seam_loaded_plan *loaded, uint32_t repetitions)
@@ -49,7 +55,7 @@ void seam__cursors_turn(struct seam_loaded_plan *loaded, uint32_t repetitions)
 	for (uint32_t l = 0; l < loaded->cursor_count; l++) {
 		struct seam_cursor *cursor = &loaded->cursors[l];
 		cursor->base += (uint64_t)repetitions * loaded->positions;
-		cursor->copy = (uint32_t)(cursor->base / loaded->positions % loaded->copies);
+		cursor->copy = copy_of(loaded, cursor->base);
 		turn_occurrence(loaded, &cursor->dynamic, repetitions);
 		for (uint32_t i = 0; i < SEAM_SKIPPED; i++)
 			turn_occurrence(loaded, &cursor->skipped[i], repetitions);
@@ -305,7 +311,7 @@ enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_curs
 	if (cursor != NULL && !cursor->cold && seam__cursor_at(cursor) + loaded->positions / 4 * 3 < frontier) {
 		cursor->base = seam__loaded_near(loaded, cursor->next->begin, frontier, loaded->positions / 2) -
 			cursor->next->begin;
-		cursor->copy = (uint32_t)(cursor->base / loaded->positions % loaded->copies);
+		cursor->copy = copy_of(loaded, cursor->base);
 	}
 	matcher->cursor = cursor != NULL ? cursor : matcher->cursor;
 	struct seam_history *history = cursor != NULL ? &cursor->history : remember(&matcher->stranger, ask);

@@ -240,8 +240,7 @@ Test(matcher_loaded_plans, the_copy_that_begins_to_serve_has_most_of_its_places_
 	cr_expect_gt(moved, 10, "%u of 60", moved);
 }
 
-/* What is live is passed by, and becomes overdue: that takes metadata. Whether there is some or not, nothing is lost.
- */
+/* Live blocks that are passed by become overdue blocks, which takes metadata. Nothing is lost where there is none. */
 Test(matcher_loaded_plans, without_metadata_no_other_copy_is_chosen)
 {
 	uint32_t failed = 0;
