@@ -18,7 +18,8 @@ static inline bool seam__miss_is_unknown(enum seam_miss miss)
 	return miss == SEAM_MISS_size || miss == SEAM_MISS_lost || miss == SEAM_MISS_cursor;
 }
 
-/* A plan that misses more requests than one in so many is no good: the rest does not make up for what they cost. */
+/* A program of which a plan does not know more requests than one in so many, or does not serve them when it is tried,
+ * is not what the plan is of. */
 #define SEAM_MISSED_SHARE 20u
 
 #endif

@@ -12,7 +12,7 @@
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the active plan is closed (dropped) before an
  * allocation fails. While the program does what no loaded plan knows, and until it has done what the plan is of, the
- * active plan is suspended (suspend.c); one that misses more than one request in twenty in two periods in a row is
+ * active plan is suspended (suspend.c); one that misses more than one request in ten in two periods in a row is
  * dropped.
  *
  * Not here: how an active plan comes to be (learner.h), when a slot is safe (matcher.h).
@@ -81,7 +81,7 @@ struct seam_active_plan {
 	uint64_t lent_bytes;
 	uint64_t long_positions;            /* requests of a period, of the loaded plan that has most */
 	uint64_t judged_asked, judged_hits; /* of the pool's counts, when it was last judged */
-	uint32_t poor;                      /* so many periods in a row before that it missed more than one in twenty */
+	uint32_t poor;                      /* so many periods in a row before that it missed more than one in ten */
 
 	/* The program has departed from the plan (suspend.c). */
 	bool suspended;        /* it serves nothing, and has nothing but its live blocks */

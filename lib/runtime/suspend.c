@@ -44,7 +44,8 @@
 	      beginning alone, which has them, does not say which it is */
 #define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
-#define POOR_PERIODS 2u /* in a row in which so many were missed: the plan goes */
+#define POOR_SHARE 10u  /* one request in so many, missed, is too much: nine hits make up for a miss (account.h) */
+#define POOR_PERIODS 2u /* in a row in which more were missed: the plan goes */
 
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
@@ -113,14 +114,14 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	if (asked < seam__bits_max(active->long_positions, LEAST_ASKED))
 		return false;
 	const bool is_poor = !waits_for_account(runtime, active) &&
-		SEAM_MISSED_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
+		POOR_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
 	const uint32_t poor = is_poor ? active->poor + 1 : 0;
 	seam__active_judge_anew(runtime, active);
 	active->poor = poor;
 	if (poor < POOR_PERIODS)
 		return false;
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: it misses more than one request in %u",
-		active->arena.bytes, SEAM_MISSED_SHARE);
+		active->arena.bytes, POOR_SHARE);
 	seam__planned_drop(runtime);
 	return true;
 }

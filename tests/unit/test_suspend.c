@@ -165,7 +165,7 @@ Test(suspend, a_plan_that_is_poor_for_two_periods_in_a_row_goes)
 				? random_below(&state, enough)
 				: near(&state, enough - min_of(asked, enough));
 			const uint64_t missed =
-				min_of(more, random_below(&state, 3) == 0 ? more / 2 : near(&state, more / 20));
+				min_of(more, random_below(&state, 3) == 0 ? more / 2 : near(&state, more / 10));
 			const uint64_t dynamic = random_below(&state, 100);
 			runtime.counts.requests += more + dynamic;
 			runtime.counts.misses[SEAM_MISS_dynamic] += dynamic;
@@ -179,7 +179,7 @@ Test(suspend, a_plan_that_is_poor_for_two_periods_in_a_row_goes)
 			active.price_steps = random_below(&state, 2) != 0 ? 0 : told_steps + 1;
 			const int64_t price = active.price_steps != 0 ? active.price_steps : told_steps;
 			const bool waits = active.suspended && runtime.account.steps < price;
-			poor = !ends ? poor : !waits && 20 * (asked - hits) > asked ? poor + 1 : 0;
+			poor = !ends ? poor : !waits && 10 * (asked - hits) > asked ? poor + 1 : 0;
 			waited += ends && waits;
 			cr_assert_eq(seam__active_judge(&runtime, &active), ends && poor >= 2, "seed %lu, turn %u",
 				(unsigned long)seed, turn);
