@@ -44,8 +44,8 @@
 	      beginning alone, which has them, does not say which it is */
 #define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
-#define POOR_SHARE 10u  /* one request in so many, missed, is too much: nine hits make up for a miss (account.h) */
-#define POOR_PERIODS 2u /* in a row in which more were missed: the plan goes */
+#define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
+#define POOR_PERIODS 2u /* in so many periods in a row: the plan goes */
 
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {

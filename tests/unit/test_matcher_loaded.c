@@ -191,16 +191,23 @@ static uint64_t blocked_bytes(const struct seam_loaded_plan *now, uint32_t more)
 	return bytes;
 }
 
-/* All that a player asks is served elsewhere, so nothing but blocked ranges lies in the arena. */
-static uint32_t expect_the_copy_with_most_free(const struct match_program *program, uint64_t seed)
+/* The program is somewhere in its second iteration: at the act that is returned. hears: see match_program.h. */
+static uint32_t play_into_an_iteration(const struct match_program *program, uint32_t hears, uint64_t seed)
 {
+	const uint32_t first = (uint32_t)(seed * 7 % program->count);
 	match_open(&player, "copy", seed);
 	match_add(&player, program, true);
 	seam__matcher_start(player.matcher);
-	player.hears = 100;
-	const uint32_t acts = program->count, first = (uint32_t)(seed * 7 % acts);
-	(void)match_acts(&player, program, 0, 0, acts);
+	player.hears = hears;
+	(void)match_acts(&player, program, 0, 0, program->count);
 	(void)match_acts(&player, program, 1, 0, first);
+	return first;
+}
+
+/* All that a player asks is served elsewhere, so nothing but blocked ranges lies in the arena. */
+static uint32_t expect_the_copy_with_most_free(const struct match_program *program, uint64_t seed)
+{
+	const uint32_t first = play_into_an_iteration(program, 100, seed);
 	for (uint64_t i = 0; i < 1 + seed % 5; i++) {
 		const struct seam_plan_block *plan_block = &player.matcher->now->instances[(seed * 31 + i * 13) %
 			(player.matcher->now->slots * player.matcher->now->copies)];
@@ -220,7 +227,7 @@ static uint32_t expect_the_copy_with_most_free(const struct match_program *progr
 	cr_expect_eq(now->cursors[0].next, next, "seed %lu", (unsigned long)seed);
 	player.hears = 0;
 	const uint64_t requests = player.asked, hits = player.hits;
-	const uint64_t misses = match_acts(&player, program, 1, first, acts);
+	const uint64_t misses = match_acts(&player, program, 1, first, program->count);
 	cr_expect_eq(player.hits - hits + misses, player.asked - requests);
 	cr_expect(player.blocked_count != 0 || misses == 0, "seed %lu: %lu misses", (unsigned long)seed,
 		(unsigned long)misses);
@@ -247,12 +254,7 @@ Test(matcher_loaded_plans, without_metadata_no_other_copy_is_chosen)
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct match_program program =
 			match_program(&(struct program_wish){.seed = seed, .slots = 20, .iterations = 6, .lag = 2});
-		match_open(&player, "no metadata", seed);
-		match_add(&player, &program, true);
-		seam__matcher_start(player.matcher);
-		const uint32_t acts = program.count, first = (uint32_t)(seed * 7 % acts);
-		(void)match_acts(&player, &program, 0, 0, acts);
-		(void)match_acts(&player, &program, 1, 0, first);
+		const uint32_t first = play_into_an_iteration(&program, 0, seed);
 		const struct seam_loaded_plan *now = player.matcher->now;
 		for (uint32_t slot = 0; slot < now->slots; slot++) {
 			const struct seam_plan_block *place = &now->instances[slot * now->copies + now->frontier.copy];
@@ -265,7 +267,7 @@ Test(matcher_loaded_plans, without_metadata_no_other_copy_is_chosen)
 		seam__meta_fail_at(player.meta, 0);
 		match_check(&player);
 		cr_expect_eq(counts().live, live, "seed %lu", (unsigned long)seed);
-		(void)match_acts(&player, &program, 1, first, acts);
+		(void)match_acts(&player, &program, 1, first, program.count);
 		match_close(&player);
 		match_program_fini(&program);
 	}
