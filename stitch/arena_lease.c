@@ -64,22 +64,23 @@ static struct seam_block *make_leases(struct seam_engine *engine, struct seam_ar
 	}
 }
 
-/* Most nodes that leasing what is free in the run takes. */
-static uint64_t nodes_for(const struct seam_arena_run *run)
+/* Most nodes that leasing what is free in the run takes, from its first block on. */
+static uint64_t nodes_for(const struct seam_arena_run *run, const struct seam_block *block)
 {
 	uint64_t nodes = run->count;
-	const struct seam_block *block = seam__block_at(run->view, run->slot);
 	for (; block != NULL && block->offset < run->end; block = TAILQ_NEXT(block, link))
 		nodes += block->is == SEAM_IS_FREE ? 2 : 0;
 	return nodes;
 }
 
-/* Leases what is free in the run. Nodes and room for joins are reserved. Returns the bytes. */
-static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run)
+/* Leases what is free in the run, whose first block is *first. Nodes and room for joins are reserved. Returns the
+ * bytes; *first is the first block then. */
+static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, const struct seam_arena_run *run,
+	struct seam_block **first)
 {
 	uint64_t bytes = 0;
-	struct seam_block *block = seam__block_at(run->view, run->slot);
-	for (; block != NULL && block->offset < run->end; block = TAILQ_NEXT(block, link)) {
+	for (struct seam_block *block = *first; block != NULL && block->offset < run->end;
+		block = TAILQ_NEXT(block, link)) {
 		if (block->is != SEAM_IS_FREE)
 			continue;
 		uint64_t from = seam__bits_max(block->offset, run->begin),
@@ -87,19 +88,20 @@ static uint64_t lease_run(struct seam_engine *engine, struct seam_arena *arena, 
 		if (block->stream != NULL && !seam__stream_passed(block->stream, block->stamp))
 			seam__arena_add_join(arena, block->stream, block->stamp);
 		bytes += to - from;
-		block = make_leases(engine, arena, run, seam__ppool_cut(block, from, to - from));
+		struct seam_block *cut = seam__ppool_cut(block, from, to - from);
+		*first = block == *first ? cut : *first;
+		block = make_leases(engine, arena, run, cut);
 	}
 	arena->leased_bytes += bytes;
 	engine->counts.leased_bytes += bytes;
 	return bytes;
 }
 
-/* After the run was leased: a chunk lacks what is neither leased nor a live block's. */
-static void note_lacks(struct seam_arena *arena, const struct seam_arena_run *run)
+/* After the run was leased, from its first block on: a chunk lacks what is neither leased nor a live block's. */
+static void note_lacks(struct seam_arena *arena, const struct seam_arena_run *run, const struct seam_block *block)
 {
 	struct seam_arena_chunk *chunks = &arena->chunks[run->first];
 	const struct seam_slot *slots = &run->view->slots[run->slot];
-	const struct seam_block *block = seam__block_at(run->view, run->slot);
 	for (uint32_t i = 0; i < run->count; i++) {
 		const uint64_t end = slots[i].offset + slots[i].bytes;
 		chunks[i].lacks = false;
@@ -126,12 +128,13 @@ uint64_t seam__arena_collect(struct seam_engine *engine, struct seam_arena *aren
 	struct seam_arena_run run;
 	for (uint32_t i = first; seam__arena_next_run(arena, &i, first + count, &run);) {
 		uint64_t before = slab->reserved_objects;
+		struct seam_block *block = seam__block_at(run.view, run.slot);
 		if (seam__arena_reserve_joins(engine, arena) != SEAM_OK ||
-			seam__slab_reserve(slab, nodes_for(&run)) != SEAM_OK)
+			seam__slab_reserve(slab, nodes_for(&run, block)) != SEAM_OK)
 			break;
-		bytes += lease_run(engine, arena, &run);
+		bytes += lease_run(engine, arena, &run, &block);
 		seam__slab_unreserve(slab, slab->reserved_objects - before);
-		note_lacks(arena, &run);
+		note_lacks(arena, &run, block);
 	}
 	return bytes;
 }

@@ -50,10 +50,15 @@ static enum seam_miss fill_gap(
 {
 	const struct seam_arena *arena = &active->arena;
 	uint32_t first = seam__arena_chunk_at(arena, plan_block->offset);
-	uint32_t last = seam__arena_chunk_at(arena, plan_block->offset + plan_block->bytes - 1);
+	const uint32_t end = seam__arena_chunk_at(arena, plan_block->offset + plan_block->bytes - 1) + 1;
 	uint64_t bytes = 0;
-	for (uint32_t i = first; i <= last && runtime->open; i++)
-		bytes += arena->chunks[i].lacks ? seam__active_collect(runtime, active, i, 1) : 0;
+	while (first < end && runtime->open) {
+		uint32_t behind = first;
+		while (behind < end && arena->chunks[behind].lacks)
+			behind++;
+		bytes += behind == first ? 0 : seam__active_collect(runtime, active, first, behind - first);
+		first = behind + 1;
+	}
 	if (bytes == 0 || !runtime->open)
 		return SEAM_MISS_gap;
 	return seam__matcher_take(active->matcher, plan_block);
