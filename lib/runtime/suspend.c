@@ -35,7 +35,9 @@
 #define DEPARTED_MISSES 64u /* unknown requests, */
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
-#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice */
+#define TELL_STEPS 8        /* for each request of a period: the matcher is told twice, */
+#define TELL_MOST_STEPS 16u /* and takes no more: a choice (account.h) for one request in seven, both times. */
+#define TELL_LEAST 128u     /* A shorter period may take as much as one of so many requests */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
@@ -176,14 +178,18 @@ static const struct seam_loaded_plan *find_loaded(
 	return NULL;
 }
 
-/* The matcher is told where the program is, if the account has what that takes where all is expected; it may take what
- * is there. Returns whether the plan may serve. */
+/* The matcher is told where the program is, if the account has what that takes where all is expected; it may take
+ * twice that, if it is there. Returns whether the plan may serve. */
 static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_loaded_plan *loaded)
 {
 	seam__active_pay(runtime, active);
-	const int64_t most = runtime->account.steps;
-	return most >= price(active, seam__loaded_slots(loaded)) &&
-		seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active), (uint64_t)most);
+	const uint64_t slots = seam__loaded_slots(loaded);
+	const int64_t there = runtime->account.steps;
+	if (there < price(active, slots))
+		return false;
+	const uint64_t told = seam__bits_max(TELL_LEAST, seam__bits_min(slots, SEAM_RECENT));
+	return seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active),
+		seam__bits_min((uint64_t)there, TELL_MOST_STEPS * told));
 }
 
 /* True: blocks that are younger than the plan take more of its arena than the plan itself has live now. The program
