@@ -179,7 +179,7 @@ static const struct seam_loaded_plan *find_loaded(
 }
 
 /* The matcher is told where the program is, if the account has what that takes where all is expected; it may take
- * twice that, if it is there. Returns whether the plan may serve. */
+ * more, up to TELL_MOST_STEPS a request, if that is there. Returns whether the plan may serve. */
 static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, const struct seam_loaded_plan *loaded)
 {
 	seam__active_pay(runtime, active);

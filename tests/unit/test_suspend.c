@@ -291,7 +291,7 @@ Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 		ask_for(&program, 0); /* known, and not what comes next */
 	cr_assert_eq(tell_with(8 * (int64_t)slots - 1), 0);
 	for (uint32_t each = 8; each < 32; each += 3) {
-		const uint64_t most = (each < 16 ? each : 16) * (uint64_t)slots;
+		const uint64_t most = min_of(each, 16) * slots;
 		const uint64_t spent = tell_with((int64_t)each * slots);
 		cr_assert(spent >= most && spent < most + SEAM_CHOICE_STEPS + SEAM_HEAR_STEPS, "%u a slot", each);
 		cr_assert(active.suspended);
