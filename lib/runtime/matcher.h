@@ -145,6 +145,10 @@ SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
  */
 void seam__matcher_start(struct seam_matcher *matcher);
 
+/* The same for a matcher that has served nothing for a while, if the period begins where the program marks the end of
+ * an iteration (seam__loaded_begins_at_mark()). Returns whether it does. */
+bool seam__matcher_start_at_mark(struct seam_matcher *matcher);
+
 /* The program is about to ask for slot number `slot` of the plan that the current loaded plan is of: every cursor
  * expects what comes from there on. */
 void seam__matcher_start_slot(struct seam_matcher *matcher, uint32_t slot);

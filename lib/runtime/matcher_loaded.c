@@ -226,6 +226,18 @@ void seam__matcher_start(struct seam_matcher *matcher)
 		start_at(matcher, loaded->frontier.base + (loaded->frontier.position != 0 ? loaded->positions : 0));
 }
 
+bool seam__matcher_start_at_mark(struct seam_matcher *matcher)
+{
+	struct seam_loaded_plan *loaded = matcher->now;
+	if (loaded == NULL || !loaded->marks.all)
+		return false;
+	const uint64_t unmarked = loaded->unmarked;
+	seam__matcher_start(matcher);
+	loaded->unmarked = unmarked; /* no repetition has come to its end */
+	matcher->balance = (struct seam_balance){.partial = true};
+	return true;
+}
+
 void seam__matcher_each(
 	struct seam_matcher *matcher, void (*each)(void *user, struct seam_plan_block *plan_block), void *user)
 {

@@ -210,8 +210,11 @@ bool seam__planned_borrow(struct seam_runtime *runtime, const struct seam_ask *a
 
 void seam__planned_step(struct seam_runtime *runtime)
 {
-	if (runtime->open)
-		seam__matcher_step(seam__active_open(runtime)->matcher);
+	if (!runtime->open)
+		return;
+	struct seam_active_plan *active = seam__active_open(runtime);
+	active->marked_at = runtime->recent.count;
+	seam__matcher_step(active->matcher);
 }
 
 void seam__planned_pass(struct seam_runtime *runtime, enum seam_miss why)

@@ -8,7 +8,13 @@
  *
  * The program does what the plan is of when three in four of its last requests are a loaded plan's by size and stream,
  * and the matcher, told of the last period, expected it, or three in four of its end (recent.h). A plan that starts
- * elsewhere than the program is costs memory: the blocks that it has served live on among its gaps.
+ * elsewhere than the program is costs memory: the blocks that it has served live on among its gaps. A telling in vain
+ * is dear: the next one comes five eighths of a period later, at another moment of the period.
+ *
+ * Behind an evaluation or a checkpoint nothing that was asked for tells that an iteration of the plan's comes next. So
+ * a plan whose period begins at a mark, and that has started, goes on at a mark untold, if few bytes are live. If it is
+ * suspended again before it has served half a period, that was in vain, and it has to be told until it has served as
+ * much; so it has if it cost more than was earned.
  *
  * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
  * plan has live where the program is, or in most of it: what stays is not what it was made around.
@@ -36,8 +42,11 @@
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
 #define TELL_STEPS 8        /* for each request of a period: the matcher is told twice, */
+#define MARK_STEPS 2        /* to go on at a mark untold */
 #define TELL_MOST_STEPS 16u /* and takes no more: a choice (account.h) for one request in seven, both times. */
 #define TELL_LEAST 128u     /* A shorter period may take as much as one of so many requests */
+#define VAIN_EIGHTHS 5u /* of a period from a telling in vain to the next one, which comes at another moment of it */
+#define SERVED_SHARE 2u /* one part in so many of a period: going on at a mark was of use */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
@@ -49,8 +58,16 @@
 #define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
 #define POOR_PERIODS 2u /* in so many periods in a row: the plan goes */
 
+/* Whether going on at a mark was in vain. */
+static void note_service(const struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	const bool is_short = runtime->counts.hits - active->served_from < active->long_positions / SERVED_SHARE;
+	active->in_vain = is_short && (active->in_vain || active->by_mark);
+}
+
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
+	note_service(runtime, active);
 	seam__matcher_unblock(active->matcher, 0, active->arena.bytes);
 	for (uint32_t i = 0; i < active->arena.count; i++)
 		active->arena.chunks[i].lent = false;
@@ -93,6 +110,7 @@ void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *
 	active->price_steps = 2 * price(active, active->long_positions);
 	if (active->price_steps <= seam__account_most(active->long_positions)) {
 		seam__active_suspend(runtime, active);
+		active->in_vain = true;
 		return;
 	}
 	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: what it misses costs more than it saves",
@@ -188,8 +206,11 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 	if (there < price(active, slots))
 		return false;
 	const uint64_t told = seam__bits_max(TELL_LEAST, seam__bits_min(slots, SEAM_RECENT));
-	return seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active),
+	const bool is_known = seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active),
 		seam__bits_min((uint64_t)there, TELL_MOST_STEPS * told));
+	if (!is_known)
+		active->compare_from = runtime->recent.count + seam__bits_max(COMPARE_EACH, slots / 8 * VAIN_EIGHTHS);
+	return is_known;
 }
 
 /* True: blocks that are younger than the plan take more of its arena than the plan itself has live now. The program
@@ -204,10 +225,31 @@ static bool is_outdated(const struct seam_runtime *runtime, const struct seam_ac
 		newer_bytes > seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
 }
 
+/* The program has just marked the end of an iteration, and the next one may be the plan's. The account has what a plan
+ * that overdrew it needs, and in any case what it takes to choose a copy. */
+static bool is_at_mark(struct seam_runtime *runtime, struct seam_active_plan *active)
+{
+	if (!active->started || active->marked_at != runtime->recent.count || active->in_vain ||
+		!has_few(runtime, active))
+		return false;
+	seam__active_pay(runtime, active);
+	return runtime->account.steps >= active->price_steps &&
+		runtime->account.steps >= MARK_STEPS * (int64_t)active->long_positions;
+}
+
+static bool start(struct seam_runtime *runtime, struct seam_active_plan *active, bool by_mark)
+{
+	active->by_mark = by_mark;
+	active->served_from = runtime->counts.hits;
+	return seam__planned_start(runtime) == SEAM_OK;
+}
+
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
 		return false;
+	if (is_at_mark(runtime, active) && seam__matcher_start_at_mark(active->matcher))
+		return start(runtime, active, true);
 	if (active->on_trial || !is_low(runtime, active) || runtime->recent.count < active->compare_from)
 		return false;
 	const struct seam_loaded_plan *loaded = find_loaded(runtime, active);
@@ -220,5 +262,5 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__planned_drop(runtime);
 		return false;
 	}
-	return seam__planned_start(runtime) == SEAM_OK;
+	return start(runtime, active, false);
 }

@@ -311,6 +311,38 @@ Test(planned_shapes, that_are_most_are_planned_though_there_is_no_room_for_all)
 	close_pool();
 }
 
+#define HELD 200u
+
+/* Requests that live together, and behind them some that no plan has: an evaluation. Then the program marks a step. */
+static void run_evaluated(unsigned evaluations)
+{
+	void *held[HELD];
+	for (unsigned i = 0; i < HELD; i++)
+		held[i] = must_alloc(MIB(1) + i * KIB(8), NULL);
+	for (unsigned i = 0; i < HELD; i++)
+		must_free(held[i]);
+	for (unsigned i = 0; i < evaluations; i++)
+		must_free(must_alloc(MIB(3) + (i % 7) * KIB(100), NULL));
+	cr_assert_ok(seam_step(pool));
+	run_background();
+}
+
+/* Nothing before the mark tells that the next iteration is the plan's. */
+Test(planned_shapes, behind_an_evaluation_an_iteration_is_served_from_its_mark_on)
+{
+	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
+	for (unsigned i = 0; i < 30; i++)
+		run_evaluated(0);
+	for (unsigned round = 0; round < 2; round++) { /* then there is a plan of that too */
+		run_evaluated(HELD);
+		cr_assert(LIST_FIRST(&pool->runtime->active_plans)->suspended, "it serves all: this tests nothing");
+		const uint64_t hits = get_plan_stats().hits;
+		run_evaluated(0);
+		cr_expect_eq(get_plan_stats().hits - hits, HELD, "%lu", (unsigned long)(get_plan_stats().hits - hits));
+	}
+	close_pool();
+}
+
 static uint64_t process_bytes(void)
 {
 	struct seam_meta_stats now;

@@ -5,6 +5,7 @@
 
 #include "match_program.h"
 #include "matcher.h"
+#include "matcher_state.h"
 #include "meta_fixture.h"
 #include "planned_impl.h"
 #include "random_problem.h"
@@ -278,7 +279,7 @@ static void open_active(struct match_player *player, const struct match_program 
 }
 
 /* Eight steps a slot to be told at all. No more is spent than is there, nor than sixteen a slot, but for the last
- * request. */
+ * request. Behind a telling in vain there is none for five eighths of a period. */
 Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 {
 	const struct program_wish wish = {.seed = 9, .slots = 300, .iterations = 4};
@@ -290,10 +291,12 @@ Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 	for (uint32_t i = 0; i < 2 * slots; i++)
 		ask_for(&program, 0); /* known, and not what comes next */
 	cr_assert_eq(tell_with(8 * (int64_t)slots - 1), 0);
+	cr_assert_eq(active.compare_from, runtime.recent.count + 16, "what was not told was not in vain");
 	for (uint32_t each = 8; each < 32; each += 3) {
 		const uint64_t most = min_of(each, 16) * slots;
 		const uint64_t spent = tell_with((int64_t)each * slots);
 		cr_assert(spent >= most && spent < most + SEAM_CHOICE_STEPS + SEAM_HEAR_STEPS, "%u a slot", each);
+		cr_assert_eq(active.compare_from, runtime.recent.count + slots / 8 * 5);
 		cr_assert(active.suspended);
 	}
 	for (uint32_t i = 0; i < 2 * slots; i++)
@@ -303,6 +306,84 @@ Test(suspend, the_matcher_is_told_what_the_account_pays_for)
 	const uint64_t spent = tell_with(active.price_steps);
 	cr_assert(spent >= 4 * (uint64_t)slots && spent < 8 * (uint64_t)slots);
 	cr_assert(!active.suspended, "where it is known it serves");
+	active.matcher = empty;
+	match_close(&player);
+	match_program_fini(&program);
+}
+
+/* The matcher expects the first request of a new period, with all that was live left to the old one. */
+static void expect_beginning(const struct seam_matcher *matcher)
+{
+	const struct seam_loaded_plan *loaded = matcher->now;
+	cr_assert_eq(loaded->frontier.position, 0);
+	for (uint32_t i = 0; i < loaded->cursor_count; i++)
+		cr_assert_eq(loaded->cursors[i].next, loaded->cursors[i].first);
+	cr_assert_eq(loaded->unmarked, 0);
+}
+
+/* At a mark that the plan's period begins at, with few live bytes, before anything is asked for, if the account has two
+ * steps for each request, and what a plan that has overdrawn it needs. Where that was in vain it does so no more until
+ * it has served half a period; nor where it cost more than was there. */
+Test(suspend, it_goes_on_at_a_mark_unless_that_was_in_vain)
+{
+	const struct program_wish wish = {.seed = 9, .slots = 30, .iterations = 4};
+	struct match_program program = match_program(&wish);
+	struct seam_matcher *const empty = active.matcher;
+	struct match_player player;
+	open_active(&player, &program);
+	const uint64_t period = active.long_positions;
+	active.low_bytes = 1000;
+	bool in_vain = false, begins_at_mark = false;
+	uint32_t resumed = 0, refused = 0;
+	for (uint64_t state = 1, turn = 0; turn < 100 * SEEDS; turn++) {
+		const bool is_marked = random_below(&state, 4) != 0, is_asked = random_below(&state, 4) == 0;
+		const bool is_far = random_below(&state, 2) != 0;
+		active.started = random_below(&state, 8) != 0;
+		active.suspended = true;
+		active.opened_at = runtime.recent.count;
+		engine.counts.live_requested_bytes = 999 + random_below(&state, 3);
+		if (is_far) /* where it was suspended */
+			(void)seam__frontier_move(player.matcher, player.matcher->now->frontier.at + 7);
+		player.matcher->now->unmarked = 0;
+		ask_for(&program, 0);
+		if (is_marked)
+			seam__planned_step(&runtime);
+		if (is_asked)
+			ask_for(&program, 0);
+		active.price_steps = random_below(&state, 4) == 0 ? 3 * (int64_t)period : 0;
+		active.compare_from = UINT64_MAX; /* it is not told */
+		const uint64_t steps = near(&state, (2 + random_below(&state, 2)) * period);
+		runtime.account = (struct seam_account){.steps = (int64_t)steps, .counted = runtime.account.counted};
+		const bool is_due = begins_at_mark && active.started && is_marked && !is_asked &&
+			engine.counts.live_requested_bytes <= 1000 && steps >= 2 * period &&
+			(int64_t)steps >= active.price_steps;
+		cr_assert_eq(
+			seam__active_resume(&runtime, &active), is_due && !in_vain, "turn %lu", (unsigned long)turn);
+		cr_assert_eq(active.suspended, !is_due || in_vain);
+		resumed += !active.suspended;
+		refused += is_due && in_vain;
+		const bool by_mark = !active.suspended;
+		if (by_mark) {
+			expect_beginning(player.matcher);
+		} else { /* it is told */
+			active.suspended = active.by_mark = false;
+			active.served_from = runtime.counts.hits;
+		}
+		const uint64_t hits = near(&state, period / 2), is_dear = random_below(&state, 8) == 0;
+		runtime.counts.hits += hits;
+		runtime.account =
+			(struct seam_account){.steps = -(int64_t)is_dear, .counted.hits = runtime.counts.hits};
+		active.price_steps = 0;
+		seam__active_charge(&runtime, &active);
+		if (!is_dear)
+			seam__active_suspend(&runtime, &active);
+		in_vain = is_dear || (hits < period / 2 && (in_vain || by_mark));
+		seam__active_judge_anew(&runtime, &active);
+		if (turn == SEEDS)
+			seam__loaded_begins_at_mark(player.matcher->now);
+		begins_at_mark = turn >= SEEDS;
+	}
+	cr_assert(resumed > SEEDS && refused > SEEDS, "%u %u", resumed, refused);
 	active.matcher = empty;
 	match_close(&player);
 	match_program_fini(&program);
