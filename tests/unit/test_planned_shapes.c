@@ -333,7 +333,7 @@ Test(planned_shapes, behind_an_evaluation_an_iteration_is_served_from_its_mark_o
 	open_pool(MIB(2048), "plan:inline,chunk_bytes:2M");
 	for (unsigned i = 0; i < 30; i++)
 		run_evaluated(0);
-	for (unsigned round = 0; round < 2; round++) { /* then there is a plan of that too */
+	for (unsigned round = 0; round < 2; round++) { /* no more: then there is a plan of that too */
 		run_evaluated(HELD);
 		cr_assert(LIST_FIRST(&pool->runtime->active_plans)->suspended, "it serves all: this tests nothing");
 		const uint64_t hits = get_plan_stats().hits;
