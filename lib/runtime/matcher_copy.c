@@ -54,10 +54,7 @@ bool seam__matcher_choose_copy(struct seam_matcher *matcher)
 	matcher->counts.steps += (uint64_t)loaded->slots * loaded->copies; /* 80 instructions for each place */
 	if (chosen == 0)
 		return true;
-	const uint64_t unmarked = loaded->unmarked;
-	const bool is_moved = seam__frontier_move(matcher, loaded->frontier.at + (uint64_t)chosen * loaded->positions);
+	const bool is_moved = seam__frontier_leap(matcher, loaded->frontier.at + (uint64_t)chosen * loaded->positions);
 	seam__cursors_turn(loaded, chosen);
-	loaded->unmarked = unmarked; /* no repetition has come to its end */
-	matcher->balance = (struct seam_balance){.partial = true};
 	return is_moved;
 }

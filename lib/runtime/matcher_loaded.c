@@ -210,20 +210,17 @@ enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
 	return SEAM_OK;
 }
 
-/* The frontier and every cursor go to `at`, where a repetition begins. */
-static void start_at(struct seam_matcher *matcher, uint64_t at)
+/* Where a repetition begins next: here, if the frontier is there. */
+static uint64_t next_beginning(const struct seam_loaded_plan *loaded)
 {
-	struct seam_loaded_plan *loaded = matcher->now;
-	if (!seam__frontier_move(matcher, at))
-		return;
-	seam__cursors_put(loaded, loaded->frontier.base);
+	return loaded->frontier.base + (loaded->frontier.position != 0 ? loaded->positions : 0);
 }
 
 void seam__matcher_start(struct seam_matcher *matcher)
 {
-	const struct seam_loaded_plan *loaded = matcher->now;
-	if (loaded != NULL)
-		start_at(matcher, loaded->frontier.base + (loaded->frontier.position != 0 ? loaded->positions : 0));
+	struct seam_loaded_plan *loaded = matcher->now;
+	if (loaded != NULL && seam__frontier_move(matcher, next_beginning(loaded)))
+		seam__cursors_put(loaded, loaded->frontier.base);
 }
 
 bool seam__matcher_start_at_mark(struct seam_matcher *matcher)
@@ -231,10 +228,8 @@ bool seam__matcher_start_at_mark(struct seam_matcher *matcher)
 	struct seam_loaded_plan *loaded = matcher->now;
 	if (loaded == NULL || !loaded->marks.all)
 		return false;
-	const uint64_t unmarked = loaded->unmarked;
-	seam__matcher_start(matcher);
-	loaded->unmarked = unmarked; /* no repetition has come to its end */
-	matcher->balance = (struct seam_balance){.partial = true};
+	if (seam__frontier_leap(matcher, next_beginning(loaded)))
+		seam__cursors_put(loaded, loaded->frontier.base);
 	return true;
 }
 

@@ -33,6 +33,15 @@ bool seam__frontier_move(struct seam_matcher *matcher, uint64_t to)
 	return true;
 }
 
+bool seam__frontier_leap(struct seam_matcher *matcher, uint64_t to)
+{
+	const uint64_t unmarked = matcher->now->unmarked;
+	const bool is_moved = seam__frontier_move(matcher, to);
+	matcher->now->unmarked = unmarked;
+	matcher->balance = (struct seam_balance){.partial = true};
+	return is_moved;
+}
+
 bool seam__overdue_take_all(struct seam_matcher *matcher)
 {
 	struct seam_loaded_plan *loaded = matcher->now;

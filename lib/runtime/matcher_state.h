@@ -135,6 +135,10 @@ static inline void seam__frontier_step(struct seam_matcher *matcher, struct seam
  * the frontier stands before it. */
 bool seam__frontier_move(struct seam_matcher *matcher, uint64_t to);
 
+/* The same where the plan has served nothing since: no repetition has come to its end, and the blocks of before are
+ * nobody's. */
+bool seam__frontier_leap(struct seam_matcher *matcher, uint64_t to);
+
 /* A block of the current loaded plan becomes an overdue block. False: no memory. */
 bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *plan_block);
 

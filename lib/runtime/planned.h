@@ -84,15 +84,15 @@ struct seam_active_plan {
 	uint32_t poor;                      /* so many periods in a row before that it missed more than one in ten */
 
 	/* The program has departed from the plan (suspend.c). */
-	bool suspended;       /* it serves nothing, and has nothing but its live blocks */
-	bool on_trial;        /* it may not start yet (lib/learn/trial.h) */
-	bool started;         /* it has come into use; until then it is suspended, and nothing is counted */
-	uint32_t departed;    /* rises with requests that no loaded plan knows, falls with all */
-	uint64_t departed_at; /* number of the request by which it is right */
-	uint64_t marked_at;   /* recent.count when the program marked a step last */
-	uint64_t served_from; /* counts.hits when it last began to serve */
-	bool by_mark;         /* it did so at a mark, untold */
-	bool in_vain; /* that was of no use, or it cost too much: it is told until it has served half a period */
+	bool suspended;        /* it serves nothing, and has nothing but its live blocks */
+	bool on_trial;         /* it may not start yet (lib/learn/trial.h) */
+	bool started;          /* it has come into use; until then it is suspended, and nothing is counted */
+	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
+	uint64_t departed_at;  /* number of the request by which it is right */
+	uint64_t marked_at;    /* recent.count when the program marked a step last */
+	uint64_t served_from;  /* counts.hits when it last began to serve */
+	bool by_mark;          /* it did so at a mark, untold */
+	bool in_vain;          /* that was of no use, or too dear: it is told until it has served half a period */
 	uint64_t suspended_at; /* recent.count when it was suspended, or a period of that had passed */
 	uint64_t opened_at;    /* recent.count when it was opened */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */

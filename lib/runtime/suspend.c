@@ -58,7 +58,7 @@
 #define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
 #define POOR_PERIODS 2u /* in so many periods in a row: the plan goes */
 
-/* Whether going on at a mark was in vain. */
+/* At its end a service shows if going on at a mark was in vain. */
 static void note_service(const struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	const bool is_short = runtime->counts.hits - active->served_from < active->long_positions / SERVED_SHARE;
