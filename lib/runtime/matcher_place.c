@@ -18,10 +18,28 @@ bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *pla
 	return true;
 }
 
+/* Nothing of the current loaded plan is live, so nothing on the way can become overdue: only the ends of repetitions
+ * are stopped at. */
+static void move_idle(struct seam_matcher *matcher, struct seam_loaded_plan *loaded, uint64_t to)
+{
+	struct seam_frontier *frontier = &loaded->frontier;
+	while (to - frontier->base >= loaded->positions) {
+		frontier->position = loaded->positions - 1;
+		frontier->at = frontier->base + frontier->position;
+		seam__frontier_step(matcher, loaded);
+	}
+	frontier->position = (uint32_t)(to - frontier->base);
+	frontier->at = to;
+}
+
 bool seam__frontier_move(struct seam_matcher *matcher, uint64_t to)
 {
 	struct seam_loaded_plan *loaded = matcher->now;
 	while (loaded->frontier.at < to) {
+		if (matcher->counts.live == matcher->off_plan_count) {
+			move_idle(matcher, loaded, to);
+			break;
+		}
 		const uint32_t due = seam__loaded_due(loaded);
 		if (due != UINT32_MAX && loaded->instances[due].state == SEAM_PLANNED_LIVE &&
 			!seam__overdue_add(matcher, &loaded->instances[due]))
