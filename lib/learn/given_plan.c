@@ -57,6 +57,14 @@ static enum seam_rc make_arena(struct seam_learner *learner, uint64_t limit_byte
 	return rc;
 }
 
+/* So few bytes are live between two iterations, what stays included. */
+static uint64_t few_bytes(const struct seam_loaded_plan *loaded, const struct seam_plan *plan)
+{
+	const struct seam_loaded_range range = seam__loaded_find_range(plan, loaded);
+	return plan->header.resident_bytes + range.least_bytes +
+		(range.most_bytes - range.least_bytes) / SEAM_REST_SHARE;
+}
+
 /* [both; drops lock] The program is at its beginning, and the plan knows it. *loaded: NULL once it is somebody
  * else's. */
 static enum seam_rc open_at_once(
@@ -68,7 +76,7 @@ static enum seam_rc open_at_once(
 	if (rc != SEAM_OK)
 		return rc;
 	const bool has_prologue = seam__prologue_is_due(runtime, plan);
-	rc = seam__learner_open(learner, active, loaded, 0);
+	rc = seam__learner_open(learner, active, loaded, few_bytes(*loaded, plan));
 	if (rc != SEAM_OK)
 		return rc;
 	if (!seam__active_open(runtime)->started)
@@ -95,13 +103,11 @@ static void let_wait(struct seam_learner *learner, struct seam_loaded_plan *load
 {
 	struct seam_runtime *runtime = learner->runtime;
 	const uint64_t resident_bytes = plan->header.resident_bytes;
-	const struct seam_loaded_range range = seam__loaded_find_range(plan, loaded);
 	runtime->given = (struct seam_given){
 		.loaded = loaded,
 		.above_bytes = resident_bytes -
 			seam__bits_min(resident_bytes, seam__loaded_bytes(loaded) / SEAM_MISSING_SHARE),
-		.below_bytes =
-			resident_bytes + range.least_bytes + (range.most_bytes - range.least_bytes) / SEAM_REST_SHARE,
+		.below_bytes = few_bytes(loaded, plan),
 	};
 	put_off(runtime, seam__loaded_slots(loaded));
 }

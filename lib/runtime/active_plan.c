@@ -159,8 +159,7 @@ enum seam_rc seam__planned_open(struct seam_runtime *runtime, struct seam_active
 	active->long_positions = seam__bits_max(1, seam__loaded_slots(loaded));
 	active->suspended = true;
 	active->low_bytes = low_bytes;
-	active->least_bytes = UINT64_MAX;
-	active->compare_from = active->suspended_at = active->opened_at = runtime->recent.count;
+	active->compare_from = active->idle_from = runtime->recent.count;
 	runtime->open = true;
 	return SEAM_OK;
 }

@@ -12,8 +12,8 @@
  *
  * A plan cannot do harm: where mappings, addresses or memory run short, the active plan is closed (dropped) before an
  * allocation fails. While the program does what no loaded plan knows, and until it has done what the plan is of, the
- * active plan is suspended (suspend.c); one that misses more than one request in ten in two periods in a row is
- * dropped.
+ * active plan is suspended (suspend.c); one that misses more than one request in ten in two periods in a row, or serves
+ * nothing for many, is dropped.
  *
  * Not here: how an active plan comes to be (learner.h), when a slot is safe (matcher.h).
  *
@@ -90,18 +90,12 @@ struct seam_active_plan {
 	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
 	uint64_t marked_at;    /* recent.count when the program marked a step last */
-	uint64_t served_from;  /* counts.hits when it last began to serve */
-	bool by_mark;          /* it did so at a mark, untold */
-	bool in_vain;          /* that was of no use, or too dear: it is told until it has served half a period */
-	uint64_t suspended_at; /* recent.count when it was suspended, or a period of that had passed */
-	uint64_t opened_at;    /* recent.count when it was opened */
+	uint64_t idle_from;    /* recent.count when it was opened, or suspended last */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
 	int64_t price_steps;   /* without these in the account it is not told where the program is; 0: as many as that
 				takes. They double each time that it overdraws the account */
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
-	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on, */
-	uint64_t last_bytes;   /* and so are the fewest of the last period that was suspended; 0: none was */
-	uint64_t least_bytes;  /* the fewest live since `suspended_at` */
+	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t made_at;      /* serials of blocks that are younger than the plan; UINT64_MAX: it was given */
 };
 

@@ -51,10 +51,10 @@ void seam__active_note_use(struct seam_runtime *runtime, struct seam_active_plan
 bool seam__active_let_go(
 	struct seam_runtime *runtime, struct seam_active_plan *active, struct seam_plan_block *plan_block);
 
-/* Requests so far whose size does not depend on data. */
+/* Requests so far that a plan was to serve, and whose size does not depend on data. */
 static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
 {
-	return counts->requests - counts->misses[SEAM_MISS_dynamic];
+	return counts->requests - counts->misses[SEAM_MISS_dynamic] - counts->misses[SEAM_MISS_suspended];
 }
 
 /* What it serves counts from here on. */
@@ -83,8 +83,8 @@ void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *
 /* The program does something else, or the plan costs too much: the active plan is suspended. */
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* Whether the plan is of use, once in a period of requests that it was asked for. True: it was not, and has been
- * dropped. */
+/* A request was missed: whether the plan serves enough, once in a period of requests that it was asked for. True: it
+ * did not, and has been dropped. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* The open active plan serves, and was learnt. One that was given is not charged (suspend.c). */

@@ -51,7 +51,7 @@ static uint64_t tell_once(const struct telling *telling, uint64_t looked_at, uin
 }
 
 bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
-	struct seam_matcher *matcher, bool is_low, uint64_t most_steps)
+	struct seam_matcher *matcher, uint64_t most_steps)
 {
 	const uint64_t there = seam__bits_min(recent->count, SEAM_RECENT);
 	const struct telling telling = {
@@ -59,7 +59,7 @@ bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loade
 	const uint64_t looked_at = seam__bits_min(telling.told, TOLD);
 	const bool is_whole = telling.told == loaded->slots;
 	bool is_placed = false;
-	if (is_whole && is_low && matcher->now == loaded) {
+	if (is_whole && matcher->now == loaded) {
 		const uint64_t most = telling.told / SEAM_MISSED_SHARE;
 		seam__tracker_put(matcher, loaded->least_at); /* it begins where it ends */
 		const uint64_t unexpected = tell_once(&telling, telling.told, most);

@@ -12,9 +12,7 @@
  * is dear: the next one comes five eighths of a period later, at another moment of the period.
  *
  * Behind an evaluation or a checkpoint nothing that was asked for tells that an iteration of the plan's comes next. So
- * a plan whose period begins at a mark, and that has started, goes on at a mark untold, if few bytes are live. If it is
- * suspended again before it has served half a period, that was in vain, and it has to be told until it has served as
- * much; so it has if it cost more than was earned.
+ * a plan whose period begins at a mark, and that has started, goes on at a mark untold, if few bytes are live.
  *
  * A plan that has not started goes when blocks that are younger than it have come to lie in its arena, beyond what the
  * plan has live where the program is, or in most of it: what stays is not what it was made around.
@@ -25,7 +23,10 @@
  *
  * Overdrawn: more work was done for a learnt plan, and more driver calls were made while it serves, than the pool has
  * earned (account.h). Each time twice as much has to be there before it is told again, so that a plan whose first
- * period is dear has enough for it in the end; where that would be more than is ever kept the plan goes.
+ * period is dear has enough for it in the end, up to all that is ever kept.
+ *
+ * A plan that serves and misses more than one request in ten for two periods goes: another one may be learnt. So does
+ * one that has served nothing for many periods: the program has become another one.
  *
  * Not here: where in a plan the program is (matcher.h).
  *
@@ -42,39 +43,25 @@
 #define DEPARTED_PART 16u   /* or this part of a period */
 #define COMPARE_EACH 16u    /* requests from one comparison of sizes with the loaded plans to the next */
 #define TELL_STEPS 8        /* for each request of a period: the matcher is told twice, */
-#define MARK_STEPS 2        /* to go on at a mark untold */
 #define TELL_MOST_STEPS 16u /* and takes no more: a choice (account.h) for one request in seven, both times. */
 #define TELL_LEAST 128u     /* A shorter period may take as much as one of so many requests */
 #define VAIN_EIGHTHS 5u /* of a period from a telling in vain to the next one, which comes at another moment of it */
-#define SERVED_SHARE 2u /* one part in so many of a period: going on at a mark was of use */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
-#define START_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
-#define LATE_PERIODS                                                                                          \
-	2u /* without a moment with few live bytes: it starts with more. Of iterations of several lengths the \
-	      beginning alone, which has them, does not say which it is */
+#define IDLE_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
 #define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
 #define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
 #define POOR_PERIODS 2u /* in so many periods in a row: the plan goes */
 
-/* At its end a service shows if going on at a mark was in vain. */
-static void note_service(const struct seam_runtime *runtime, struct seam_active_plan *active)
-{
-	const bool is_short = runtime->counts.hits - active->served_from < active->long_positions / SERVED_SHARE;
-	active->in_vain = is_short && (active->in_vain || active->by_mark);
-}
-
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	note_service(runtime, active);
 	seam__matcher_unblock(active->matcher, 0, active->arena.bytes);
 	for (uint32_t i = 0; i < active->arena.count; i++)
 		active->arena.chunks[i].lent = false;
 	active->lent_bytes = 0;
 	active->suspended = true;
-	active->suspended_at = runtime->recent.count;
-	active->least_bytes = UINT64_MAX;
+	active->idle_from = runtime->recent.count;
 	active->departed = 0;
 	seam__active_give_parts(runtime, active);
 }
@@ -107,25 +94,10 @@ void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *
 	seam__active_pay(runtime, active);
 	if (runtime->account.steps >= 0)
 		return;
-	active->price_steps = 2 * price(active, active->long_positions);
-	if (active->price_steps <= seam__account_most(active->long_positions)) {
-		seam__active_suspend(runtime, active);
-		active->in_vain = true;
-		return;
-	}
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: what it misses costs more than it saves",
-		active->arena.bytes);
-	seam__planned_drop(runtime);
-}
-
-/* Suspended, and what it takes to be told where the program is has not been earned yet: it can do nothing for its
- * misses. */
-static bool waits_for_account(struct seam_runtime *runtime, struct seam_active_plan *active)
-{
-	if (!active->suspended)
-		return false;
-	seam__active_pay(runtime, active);
-	return runtime->account.steps < price(active, active->long_positions);
+	const int64_t twice = 2 * price(active, active->long_positions);
+	const int64_t most = seam__account_most(active->long_positions);
+	active->price_steps = twice < most ? twice : most;
+	seam__active_suspend(runtime, active);
 }
 
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active)
@@ -133,9 +105,8 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	const uint64_t asked = seam__planned_asked(&runtime->counts) - active->judged_asked;
 	if (asked < seam__bits_max(active->long_positions, LEAST_ASKED))
 		return false;
-	const bool is_poor = !waits_for_account(runtime, active) &&
-		POOR_SHARE * (asked - (runtime->counts.hits - active->judged_hits)) > asked;
-	const uint32_t poor = is_poor ? active->poor + 1 : 0;
+	const uint64_t missed = asked - (runtime->counts.hits - active->judged_hits);
+	const uint32_t poor = POOR_SHARE * missed > asked ? active->poor + 1 : 0;
 	seam__active_judge_anew(runtime, active);
 	active->poor = poor;
 	if (poor < POOR_PERIODS)
@@ -146,11 +117,13 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	return true;
 }
 
-/* The program has done something else for so long: the plan, which has not started, goes. */
+/* The program has done something else for so long: the plan goes. */
 static bool give_up(struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
-	if (runtime->recent.count - active->opened_at < START_PERIODS * active->long_positions)
+	if (runtime->recent.count - active->idle_from < IDLE_PERIODS * active->long_positions)
 		return false;
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: the program does not do what it is of",
+		active->arena.bytes);
 	seam__planned_drop(runtime);
 	return true;
 }
@@ -159,30 +132,13 @@ void seam__planned_pass_trial(struct seam_runtime *runtime)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
 	active->on_trial = false;
-	active->opened_at = active->suspended_at = runtime->recent.count;
-	active->least_bytes = UINT64_MAX;
+	active->idle_from = runtime->recent.count;
 }
 
-/* Few bytes are live: at most the limit of the plan, or the fewest of the last period that was suspended, for more may
- * stay now than when the plan was made. An evaluation may have had fewer than the plan's iterations ever have. */
+/* Few bytes are live. */
 static bool has_few(const struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
-	return runtime->engine->counts.live_requested_bytes <= seam__bits_max(active->low_bytes, active->last_bytes);
-}
-
-/* Few bytes are live; or the plan has not started for long, and has to go without that. */
-static bool is_low(const struct seam_runtime *runtime, struct seam_active_plan *active)
-{
-	const uint64_t live_bytes = runtime->engine->counts.live_requested_bytes;
-	active->least_bytes = seam__bits_min(active->least_bytes, live_bytes);
-	if (runtime->recent.count - active->suspended_at >= active->long_positions) {
-		active->last_bytes = active->least_bytes;
-		active->least_bytes = live_bytes;
-		active->suspended_at = runtime->recent.count;
-	}
-	const bool is_late =
-		!active->started && runtime->recent.count - active->opened_at >= LATE_PERIODS * active->long_positions;
-	return has_few(runtime, active) || is_late;
+	return runtime->engine->counts.live_requested_bytes <= active->low_bytes;
 }
 
 /* The loaded plan that the program does now; NULL: none. */
@@ -206,8 +162,8 @@ static bool tell(struct seam_runtime *runtime, struct seam_active_plan *active, 
 	if (there < price(active, slots))
 		return false;
 	const uint64_t told = seam__bits_max(TELL_LEAST, seam__bits_min(slots, SEAM_RECENT));
-	const bool is_known = seam__recent_tell(&runtime->recent, loaded, active->matcher, has_few(runtime, active),
-		seam__bits_min((uint64_t)there, TELL_MOST_STEPS * told));
+	const bool is_known = seam__recent_tell(
+		&runtime->recent, loaded, active->matcher, seam__bits_min((uint64_t)there, TELL_MOST_STEPS * told));
 	if (!is_known)
 		active->compare_from = runtime->recent.count + seam__bits_max(COMPARE_EACH, slots / 8 * VAIN_EIGHTHS);
 	return is_known;
@@ -226,31 +182,22 @@ static bool is_outdated(const struct seam_runtime *runtime, const struct seam_ac
 }
 
 /* The program has just marked the end of an iteration, and the next one may be the plan's. The account has what a plan
- * that overdrew it needs, and in any case what it takes to choose a copy. */
+ * that overdrew it needs. */
 static bool is_at_mark(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	if (!active->started || active->marked_at != runtime->recent.count || active->in_vain ||
-		!has_few(runtime, active))
+	if (!active->started || active->marked_at != runtime->recent.count || !has_few(runtime, active))
 		return false;
 	seam__active_pay(runtime, active);
-	return runtime->account.steps >= active->price_steps &&
-		runtime->account.steps >= MARK_STEPS * (int64_t)active->long_positions;
-}
-
-static bool start(struct seam_runtime *runtime, struct seam_active_plan *active, bool by_mark)
-{
-	active->by_mark = by_mark;
-	active->served_from = runtime->counts.hits;
-	return seam__planned_start(runtime) == SEAM_OK;
+	return runtime->account.steps >= active->price_steps;
 }
 
 bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
-	if (active->started ? seam__active_judge(runtime, active) : give_up(runtime, active))
+	if (give_up(runtime, active))
 		return false;
 	if (is_at_mark(runtime, active) && seam__matcher_start_at_mark(active->matcher))
-		return start(runtime, active, true);
-	if (active->on_trial || !is_low(runtime, active) || runtime->recent.count < active->compare_from)
+		return seam__planned_start(runtime) == SEAM_OK;
+	if (active->on_trial || runtime->recent.count < active->compare_from || !has_few(runtime, active))
 		return false;
 	const struct seam_loaded_plan *loaded = find_loaded(runtime, active);
 	active->compare_from = runtime->recent.count + COMPARE_EACH;
@@ -262,5 +209,5 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 		seam__planned_drop(runtime);
 		return false;
 	}
-	return start(runtime, active, false);
+	return seam__planned_start(runtime) == SEAM_OK;
 }

@@ -347,7 +347,7 @@ Test(planned_streams, what_waited_for_other_streams_is_not_in_the_way_of_slots)
 	struct seam_active_plan *open = LIST_FIRST(&pool->runtime->active_plans);
 	seam__mutex_lock(&pool->engine.lock);
 	seam__active_suspend(pool->runtime, open);
-	open->in_vain = true; /* it does not go on by itself at the mark */
+	open->price_steps = INT64_MAX; /* it does not go on by itself at the mark */
 	seam__mutex_unlock(&pool->engine.lock);
 	void *block = must_alloc(MIB(5), streams[0]);
 	use(block, MIB(5), streams[0], streams[1], 0);

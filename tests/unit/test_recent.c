@@ -128,7 +128,7 @@ static uint64_t missed_from(uint32_t slot, bool told)
 	match_open(&player, "told", 1);
 	match_add(&player, &program, true);
 	if (told)
-		seam__recent_tell(&recent, loaded, player.matcher, false, UINT64_MAX / 2);
+		seam__recent_tell(&recent, loaded, player.matcher, UINT64_MAX / 2);
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(player.matcher, &counts);
 	cr_expect_eq(counts.live, 0);
@@ -216,7 +216,7 @@ Test(recent, what_is_told_are_no_repetitions_without_steps)
 	match_open(&player, "steps", 1);
 	match_add(&player, &program, true);
 	seam__matcher_step(player.matcher);
-	cr_assert(seam__recent_tell(&recent, loaded, player.matcher, false, UINT64_MAX / 2));
+	cr_assert(seam__recent_tell(&recent, loaded, player.matcher, UINT64_MAX / 2));
 	cr_expect_eq(player.matcher->now->unmarked, 0);
 	match_close(&player);
 	close_loaded();
@@ -235,7 +235,7 @@ Test(recent, repetition_that_ends_with_few_live_bytes_begins_where_the_plan_has_
 	const struct seam_loaded_plan *there = seam__matcher_loaded(player.matcher, 0);
 	cr_assert_eq(there->least_at, 0);
 	hear_slots(0, slots);
-	cr_expect(seam__recent_tell(&recent, there, player.matcher, true, UINT64_MAX / 2));
+	cr_expect(seam__recent_tell(&recent, there, player.matcher, UINT64_MAX / 2));
 	struct seam_match_counts counts;
 	seam__matcher_get_counts(player.matcher, &counts);
 	cr_expect_eq(counts.steps, SEAM_HEAR_STEPS * slots, "%lu: all is expected, and told once",
@@ -375,7 +375,7 @@ Test(recent, what_is_told_is_the_last_repetition_twice)
 		hear(3, 12345, 0);
 		hear_slots(from, slots);
 		hear_slots(0, from);
-		seam__recent_tell(&recent, loaded, told.matcher, false, UINT64_MAX / 2);
+		seam__recent_tell(&recent, loaded, told.matcher, UINT64_MAX / 2);
 		for (uint32_t i = 0; i < 2 * slots; i++) {
 			const struct seam_plan_slot *slot = &program.plan->slots[(from + i) % slots];
 			seam__matcher_hear(heard.matcher,
