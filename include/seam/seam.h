@@ -253,8 +253,8 @@ struct seam_plan; /* plan.h */
  * there for a period, and is in use as soon as few bytes are live, if the pool need not reserve more for it than
  * 513/512 of what it has had, or two chunks more. Another plan, of another kind of iteration, is added to those in use
  * if it needs no more memory. The plan is not kept. SEAM_OK: it is in use, or waits; an error: neither. Like a plan
- * that the pool made it is dropped (drops in plan_stats.def) where memory is short, or where it has hardly served
- * anything for a period or longer, and what the program does instead is in want of its memory. Plans that the pool
+ * that the pool made it is dropped (drops in plan_stats.def) where memory is short, where it misses more than one
+ * request in ten in two periods in a row, or where it has served nothing for 34 periods. Plans that the pool
  * makes itself: the option plan. The plan is checked first, as a file is, in time that is nearly linear in its slots:
  * no two requests that live together share a byte of it. It is refused where it needs more than 513/512 of what lives
  * at once, on all streams: without it the pool needs less. Errors: SEAM_CORRUPT (L0-L5 of plan.h), SEAM_INVALID (a plan

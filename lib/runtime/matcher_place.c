@@ -18,8 +18,8 @@ bool seam__overdue_add(struct seam_matcher *matcher, struct seam_plan_block *pla
 	return true;
 }
 
-/* Nothing of the current loaded plan is live, so nothing on the way can become overdue: only the ends of repetitions
- * are stopped at. */
+/* Nothing of the current loaded plan is live, so nothing on the way can become overdue. The ends of repetitions are
+ * counted: the frontier steps over them. */
 static void move_idle(struct seam_matcher *matcher, struct seam_loaded_plan *loaded, uint64_t to)
 {
 	struct seam_frontier *frontier = &loaded->frontier;

@@ -90,10 +90,11 @@ struct seam_active_plan {
 	uint32_t departed;     /* rises with requests that no loaded plan knows, falls with all */
 	uint64_t departed_at;  /* number of the request by which it is right */
 	uint64_t marked_at;    /* recent.count when the program marked a step last */
-	uint64_t idle_from;    /* recent.count when it was opened, or suspended last */
+	uint64_t idle_from;    /* recent.count when it was opened, got a loaded plan, passed its trial or was suspended
+				  last */
 	uint64_t compare_from; /* recent.count from which on it is compared again with what the program does */
-	int64_t price_steps;   /* without these in the account it is not told where the program is; 0: as many as that
-				takes. They double each time that it overdraws the account */
+	int64_t price_steps;   /* without these in the account it does not go on; 0: it has not overdrawn that. They
+				double each time that it does, up to all that is kept */
 	uint64_t paid_steps;   /* of the matcher's, that the account knows of */
 	uint64_t low_bytes;    /* few enough live bytes, as requested, to start or to go on */
 	uint64_t made_at;      /* serials of blocks that are younger than the plan; UINT64_MAX: it was given */
@@ -266,8 +267,10 @@ SEAM_MUST_USE enum seam_rc seam__planned_start(struct seam_runtime *runtime);
 void seam__planned_pass_trial(struct seam_runtime *runtime);
 
 /* One more loaded plan for the open active plan, which has room for it; current from now on, or when
- * seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's still. */
-SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now);
+ * seam__matcher_add() says. low_bytes: as seam__planned_open(), of this one. Errors: SEAM_OOM_META: it is the caller's
+ * still. */
+SEAM_MUST_USE enum seam_rc seam__planned_add(
+	struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now, uint64_t low_bytes);
 
 /* An active plan whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks
  * as count() sets in active->busy: those stay leased until as many have been released. With `lock`. Errors:

@@ -54,7 +54,8 @@ bool seam__active_let_go(
 /* Requests so far that a plan was to serve, and whose size does not depend on data. */
 static inline uint64_t seam__planned_asked(const struct seam_planned_counts *counts)
 {
-	return counts->requests - counts->misses[SEAM_MISS_dynamic] - counts->misses[SEAM_MISS_suspended];
+	return counts->requests - counts->misses[SEAM_MISS_dynamic] - counts->misses[SEAM_MISS_suspended] -
+		counts->misses[SEAM_MISS_request];
 }
 
 /* What it serves counts from here on. */
@@ -77,7 +78,7 @@ void seam__prologue_forget(struct seam_runtime *runtime);
 void seam__active_depart(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* A request was missed: a learnt active plan is suspended if the account is overdrawn, and goes on when twice as much
- * is there as the last time; or dropped, where that is more than is kept. */
+ * is there as the last time, or all that is kept. */
 void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* The program does something else, or the plan costs too much: the active plan is suspended. */

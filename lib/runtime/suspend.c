@@ -22,8 +22,8 @@
  * request that is known and whose place is occupied does not count: it says that the program is where the plan is.
  *
  * Overdrawn: more work was done for a learnt plan, and more driver calls were made while it serves, than the pool has
- * earned (account.h). Each time twice as much has to be there before it is told again, so that a plan whose first
- * period is dear has enough for it in the end, up to all that is ever kept.
+ * earned (account.h). Each time twice as much has to be there before it goes on, so that a plan whose first period is
+ * dear has enough for it in the end, up to all that is ever kept.
  *
  * A plan that serves and misses more than one request in ten for two periods goes: another one may be learnt. So does
  * one that has served nothing for many periods: the program has become another one.
@@ -49,6 +49,9 @@
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
 #define IDLE_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
+#define LATE_PERIODS                                                                                    \
+	8u /* without a moment with few live bytes: it does without one. More may stay than it knows of \
+	    */
 #define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
 #define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
@@ -117,13 +120,13 @@ bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *a
 	return true;
 }
 
-/* The program has done something else for so long: the plan goes. */
+/* The plan has served nothing for so long: it goes. */
 static bool give_up(struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
 	if (runtime->recent.count - active->idle_from < IDLE_PERIODS * active->long_positions)
 		return false;
-	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: the program does not do what it is of",
-		active->arena.bytes);
+	seam__log(SEAM_LOG_INFO, "a plan of %" PRIu64 " bytes is dropped: it has served nothing for %u periods",
+		active->arena.bytes, IDLE_PERIODS);
 	seam__planned_drop(runtime);
 	return true;
 }
@@ -135,10 +138,16 @@ void seam__planned_pass_trial(struct seam_runtime *runtime)
 	active->idle_from = runtime->recent.count;
 }
 
-/* Few bytes are live. */
+/* So few bytes are live as the plan has between two iterations. */
 static bool has_few(const struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
 	return runtime->engine->counts.live_requested_bytes <= active->low_bytes;
+}
+
+/* There was no such moment for long: the plan has to do without. */
+static bool is_late(const struct seam_runtime *runtime, const struct seam_active_plan *active)
+{
+	return runtime->recent.count - active->idle_from >= LATE_PERIODS * active->long_positions;
 }
 
 /* The loaded plan that the program does now; NULL: none. */
@@ -181,8 +190,8 @@ static bool is_outdated(const struct seam_runtime *runtime, const struct seam_ac
 		newer_bytes > seam__loaded_live_bytes(loaded) + runtime->engine->memory.reserved_bytes / OUTDATED_SHARE;
 }
 
-/* The program has just marked the end of an iteration, and the next one may be the plan's. The account has what a plan
- * that overdrew it needs. */
+/* The program has just marked the end of an iteration, and the next one may be the plan's. That takes little: the
+ * account need not have anything, but for a plan that has overdrawn it. */
 static bool is_at_mark(struct seam_runtime *runtime, struct seam_active_plan *active)
 {
 	if (!active->started || active->marked_at != runtime->recent.count || !has_few(runtime, active))
@@ -197,7 +206,8 @@ bool seam__active_resume(struct seam_runtime *runtime, struct seam_active_plan *
 		return false;
 	if (is_at_mark(runtime, active) && seam__matcher_start_at_mark(active->matcher))
 		return seam__planned_start(runtime) == SEAM_OK;
-	if (active->on_trial || runtime->recent.count < active->compare_from || !has_few(runtime, active))
+	if (active->on_trial || runtime->recent.count < active->compare_from ||
+		(!has_few(runtime, active) && !is_late(runtime, active)))
 		return false;
 	const struct seam_loaded_plan *loaded = find_loaded(runtime, active);
 	active->compare_from = runtime->recent.count + COMPARE_EACH;
