@@ -129,7 +129,7 @@ static enum seam_rc use(struct seam_learner *learner, struct seam_loaded_plan **
 	if (runtime->open && seam__active_open(runtime)->started &&
 		seam__loaded_bytes(mine) <= seam__active_usable_bytes(seam__active_open(runtime))) {
 		seam__prologue_end(runtime); /* it is of another plan */
-		const enum seam_rc rc = seam__planned_add(runtime, mine, true, few_bytes(mine, plan));
+		const enum seam_rc rc = seam__planned_add(runtime, mine, true);
 		*loaded = rc == SEAM_OK ? NULL : mine;
 		return rc;
 	}

@@ -125,7 +125,7 @@ static void add_loaded(struct seam_learner *learner)
 	seam__mutex_lock(&learner->engine->lock);
 	enum seam_rc rc = SEAM_BUSY;
 	if (learner->runtime->open)
-		rc = seam__planned_add(learner->runtime, learner->loaded, false, learner->open_below_bytes);
+		rc = seam__planned_add(learner->runtime, learner->loaded, false);
 	seam__mutex_unlock(&learner->engine->lock);
 	if (rc != SEAM_OK) {
 		seam__learner_reset(learner);
@@ -206,7 +206,7 @@ static enum seam_rc open_new(struct seam_learner *learner)
 static void take_grown(struct seam_learner *learner)
 {
 	if (learner->runtime->open && seam__planned_grown(learner->runtime) == SEAM_OK &&
-		seam__planned_add(learner->runtime, learner->loaded, false, learner->open_below_bytes) == SEAM_OK)
+		seam__planned_add(learner->runtime, learner->loaded, false) == SEAM_OK)
 		learner->loaded = NULL;
 }
 

@@ -128,8 +128,7 @@ static void number_chunks(struct seam_active_plan *active, uint32_t first)
 		active->arena.chunks[i].chunk->kept_at = i;
 }
 
-enum seam_rc seam__planned_add(
-	struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now, uint64_t low_bytes)
+enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now)
 {
 	struct seam_active_plan *active = seam__active_open(runtime);
 	SEAM_ASSERT(seam__loaded_bytes(loaded) <= seam__active_usable_bytes(active));
@@ -137,7 +136,6 @@ enum seam_rc seam__planned_add(
 	if (rc != SEAM_OK)
 		return rc;
 	active->long_positions = seam__bits_max(active->long_positions, seam__loaded_slots(loaded));
-	active->low_bytes = seam__bits_max(active->low_bytes, low_bytes);
 	active->idle_from = runtime->recent.count;
 	seam__active_judge_anew(runtime, active);
 	runtime->counts.adoptions++;

@@ -267,10 +267,8 @@ SEAM_MUST_USE enum seam_rc seam__planned_start(struct seam_runtime *runtime);
 void seam__planned_pass_trial(struct seam_runtime *runtime);
 
 /* One more loaded plan for the open active plan, which has room for it; current from now on, or when
- * seam__matcher_add() says. low_bytes: as seam__planned_open(), of this one. Errors: SEAM_OOM_META: it is the caller's
- * still. */
-SEAM_MUST_USE enum seam_rc seam__planned_add(
-	struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now, uint64_t low_bytes);
+ * seam__matcher_add() says. Errors: SEAM_OOM_META: it is the caller's still. */
+SEAM_MUST_USE enum seam_rc seam__planned_add(struct seam_runtime *runtime, struct seam_loaded_plan *loaded, bool now);
 
 /* An active plan whose arena is READY is closed before it was open, with so many blocks to come in each of its chunks
  * as count() sets in active->busy: those stay leased until as many have been released. With `lock`. Errors:

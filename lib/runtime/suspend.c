@@ -48,10 +48,9 @@
 #define VAIN_EIGHTHS 5u /* of a period from a telling in vain to the next one, which comes at another moment of it */
 #define LEAST_ASKED \
 	1024u /* requests that a plan is judged by, if its period has fewer: it may be of a part of an iteration */
-#define IDLE_PERIODS 34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between */
-#define LATE_PERIODS                                                                                    \
-	8u /* without a moment with few live bytes: it does without one. More may stay than it knows of \
-	    */
+#define IDLE_PERIODS                                                                                                \
+	34u /* without doing what the plan is of: it goes. Other kinds of iteration may come between. After half of \
+	       them it needs no moment with few live bytes any more: more may stay than it knows of */
 #define OUTDATED_SHARE \
 	512u /* of what the pool has reserved: as much as a plan may take above what lives (lib/learn/plan_cost.h) */
 #define POOR_SHARE 10u  /* more requests missed than one in so many: nine hits make up for a miss (account.h), */
@@ -147,7 +146,7 @@ static bool has_few(const struct seam_runtime *runtime, const struct seam_active
 /* There was no such moment for long: the plan has to do without. */
 static bool is_late(const struct seam_runtime *runtime, const struct seam_active_plan *active)
 {
-	return runtime->recent.count - active->idle_from >= LATE_PERIODS * active->long_positions;
+	return runtime->recent.count - active->idle_from >= IDLE_PERIODS / 2 * active->long_positions;
 }
 
 /* The loaded plan that the program does now; NULL: none. */

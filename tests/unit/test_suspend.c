@@ -204,7 +204,7 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 	for (uint64_t seed = 1; seed <= 20 * SEEDS; seed++) {
 		uint64_t state = seed;
 		const uint64_t period = draw_period(&state), count = 1000000;
-		const uint64_t ages[] = {period, 8 * period, 34 * period};
+		const uint64_t ages[] = {period, 17 * period, 34 * period};
 		const uint64_t live_bytes = 1000 + random_below(&state, 4);
 		active = (struct seam_active_plan){.matcher = active.matcher,
 			.long_positions = period,
@@ -220,7 +220,7 @@ Test(suspend, it_is_compared_with_the_program_while_few_bytes_are_live)
 		cr_assert_not(seam__active_resume(&runtime, &active));
 		const bool goes = count - before.idle_from >= 34 * period;
 		const bool is_low = live_bytes <= before.low_bytes;
-		const bool is_late = count - before.idle_from >= 8 * period;
+		const bool is_late = count - before.idle_from >= 17 * period;
 		const bool is_due = !goes && (is_low || is_late) && count >= before.compare_from;
 		cr_assert_eq(active.compare_from, is_due ? count + 16 : before.compare_from, "seed %lu",
 			(unsigned long)seed);
