@@ -6,10 +6,10 @@
  * steps, about a fifth of what it takes, and a hit what it saves as well. A memory call of the driver earns a fifth of
  * what it takes too, but while a learnt plan serves it costs as much: what is missed then is stitched out of what is
  * lent, and goes back with its free, so that the next one is stitched anew. It does not matter who makes the call:
- * while a plan is prepared the engine has more to do as well. A plan starts or goes on only if what telling takes
- * is there, but at a mark, and a learnt one is suspended at the first miss that finds less than nothing. So a learnt
- * plan that serves too little for what it costs waits for as long as it takes to earn it, and costs about a fifth more
- * than no plan. One that was given may overdraw the account.
+ * while a plan is prepared the engine has more to do as well. A plan is told where the program is only if what that
+ * takes is there, and a learnt one is suspended at the first miss that finds less than nothing. So a learnt plan that
+ * serves too little for what it costs waits for as long as it takes to earn it, and costs about a fifth more than no
+ * plan. One that was given may overdraw the account.
  *
  * Not here: the worker's time; when a plan departs (suspend.c); what the engine does for a missed request.
  *

@@ -84,8 +84,8 @@ void seam__active_charge(struct seam_runtime *runtime, struct seam_active_plan *
 /* The program does something else, or the plan costs too much: the active plan is suspended. */
 void seam__active_suspend(struct seam_runtime *runtime, struct seam_active_plan *active);
 
-/* A request was missed: whether the plan serves enough, once in a period of requests that it was asked for. True: it
- * did not, and has been dropped. */
+/* A request was missed. Behind each period of requests that the plan was asked for, its misses are counted; it is
+ * dropped if they were too many twice in a row. True: it has been. */
 bool seam__active_judge(struct seam_runtime *runtime, struct seam_active_plan *active);
 
 /* The open active plan serves, and was learnt. One that was given is not charged (suspend.c). */

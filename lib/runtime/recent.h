@@ -40,15 +40,15 @@ static inline void seam__recent_add(struct seam_recent *recent, const struct sea
  * O(1). */
 bool seam__recent_fits(const struct seam_recent *recent, const struct seam_loaded_plan *loaded);
 
-/* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. As few
- * bytes are live now as ever in a period, so the repetition is told as one that begins and ends where the plan has
- * least live; if all are expected, that was right; if all but one request in SEAM_MISSED_SHARE are, it is told once
- * more, as far as the steps allow. Else, for a plan may have little live in several places, it is told twice, as if the
- * program had done the same before: the first time the matcher finds out where in the period that ends, which only a
- * few requests may tell (micro-batches are alike but for gradients, and what is taken for another of them stays so);
- * from there all cursors hear it again. Of a period that is longer than what is known, it is told what is known, once.
- * Returns whether the matcher expected that, or three in four of the last few hundred; after so many steps of it it is
- * told no more, and that is no. Nothing is served or counted but steps. O(repetition). */
+/* Tells a matcher that serves nothing of the loaded plan's last repetition: it expects then what comes next. As a
+ * rule as few bytes are live now as ever in a period, so the repetition is told first as one that begins and ends where
+ * the plan has least live; if all are expected, that was right; if all but one request in SEAM_MISSED_SHARE are, it is
+ * told once more, as far as the steps allow. Else, for a plan may have little live in several places, it is told twice,
+ * as if the program had done the same before: the first time the matcher finds out where in the period that ends, which
+ * only a few requests may tell (micro-batches are alike but for gradients, and what is taken for another of them stays
+ * so); from there all cursors hear it again. Of a period that is longer than what is known, it is told what is known,
+ * once. Returns whether the matcher expected that, or three in four of the last few hundred; after so many steps of it
+ * it is told no more, and that is no. Nothing is served or counted but steps. O(repetition). */
 bool seam__recent_tell(const struct seam_recent *recent, const struct seam_loaded_plan *loaded,
 	struct seam_matcher *matcher, uint64_t most_steps);
 

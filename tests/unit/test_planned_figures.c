@@ -322,6 +322,18 @@ Test(planned_figures, a_learnt_plan_that_costs_too_much_waits_longer_each_time)
 	close_pool();
 }
 
+/* The next one has not spent what the last one overdrew. */
+Test(planned_figures, a_plan_that_goes_leaves_no_debt)
+{
+	open_served("chunk_bytes:2M");
+	LIST_FIRST(&pool->runtime->active_plans)->made_at = 0;
+	pool->runtime->account.steps = -100000;
+	seam_plan_drop(pool);
+	cr_expect_eq(get_plan_stats().drops, 1);
+	cr_expect_eq(pool->runtime->account.steps, 0);
+	close_pool();
+}
+
 Test(planned_figures, a_suspended_plan_hears_of_steps)
 {
 	open_served("chunk_bytes:2M");

@@ -157,7 +157,7 @@ Test(suspend, a_plan_that_is_suspended_begins_anew)
 	cr_assert_eq(active.idle_from, 777);
 }
 
-/* What comes while it is suspended does not count, nor what is never asked of a plan. */
+/* Requests that come while it is suspended do not count, nor do those that are never asked of a plan. */
 Test(suspend, a_plan_that_is_poor_for_two_periods_in_a_row_goes)
 {
 	uint32_t gone = 0;
