@@ -65,6 +65,9 @@ static uint64_t draw_period(uint64_t *state)
 /* The runtime has the active plan open, with an arena of no bytes: it can be dropped. */
 static void lay_open(void)
 {
+	static uint32_t busy[1];
+	active.busy = busy;
+	active.busy_count = 1;
 	active.arena.state = SEAM_ARENA_OPEN;
 	LIST_INIT(&runtime.active_plans);
 	LIST_INSERT_HEAD(&runtime.active_plans, &active, link);
