@@ -25,11 +25,15 @@ static int compare_owned(const void *left, const void *right)
 	return order != 0 ? order : seam__bits_compare(a->slot, b->slot);
 }
 
+/* In order of the hash, then of the place. */
+static uint64_t rank_of(const struct seam_run *run)
+{
+	return (uint64_t)run->hash << 32 | run->last;
+}
+
 static int compare_runs(const void *left, const void *right)
 {
-	const struct seam_run *a = left, *b = right;
-	const int order = seam__bits_compare(a->hash, b->hash);
-	return order != 0 ? order : seam__bits_compare(a->last, b->last);
+	return seam__bits_compare(rank_of(left), rank_of(right));
 }
 
 static bool same_cursor(const struct owned *a, const struct owned *b)
@@ -85,11 +89,11 @@ struct seam_agreement seam__cursor_agrees(
 /* The first that is not in front of this one. */
 static uint32_t find_run(const struct seam_cursor *cursor, uint32_t hash, uint32_t last)
 {
-	const struct seam_run run = {hash, last};
+	const uint64_t rank = rank_of(&(struct seam_run){hash, last});
 	uint32_t low = 0, high = cursor->count;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (compare_runs(&cursor->runs[middle], &run) < 0)
+		if (rank_of(&cursor->runs[middle]) < rank)
 			low = middle + 1;
 		else
 			high = middle;

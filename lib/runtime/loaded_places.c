@@ -35,39 +35,19 @@ static const struct seam_by_address *fill_lifetimes(struct seam_loaded_plan *loa
 	return by_address;
 }
 
-struct visit {
-	const struct seam_loaded_plan *loaded;
-	uint64_t begin;
-	uint64_t end;
-	const uint64_t *times;
-	bool (*visit)(void *user, uint32_t number);
-	void *user;
-};
-
-static bool visit_stretch(const struct visit *v, uint32_t low, uint32_t high)
-{
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct seam_by_address *by_address = &v->loaded->by_address_entries[middle];
-		if (!seam__stretch_meets(by_address, v->begin, *v->times))
-			return false;
-		if (low < middle && visit_stretch(v, low, middle))
-			return true;
-		if (by_address->begin >= v->end)
-			return false;
-		if (by_address->end > v->begin && v->visit(v->user, by_address->number))
-			return true;
-		low = middle + 1;
-	}
-	return false;
-}
-
 bool seam__loaded_overlapping(const struct seam_loaded_plan *loaded, uint64_t begin, uint64_t end,
 	const uint64_t *times, bool (*visit)(void *user, uint32_t number), void *user)
 {
-	static const uint64_t always = UINT64_MAX;
-	const struct visit v = {loaded, begin, end, times != NULL ? times : &always, visit, user};
-	return begin < end && visit_stretch(&v, 0, loaded->placed);
+	const uint64_t when = times != NULL ? *times : UINT64_MAX;
+	uint32_t steps = UINT32_MAX;
+	struct seam_places_walk walk;
+	seam__places_from_lowest(&walk, loaded);
+	const struct seam_by_address *by_address;
+	while (begin < end && (by_address = seam__places_next(&walk, begin, when, &steps)) != NULL &&
+		by_address->begin < end)
+		if (by_address->end > begin && visit(user, by_address->number))
+			return true;
+	return false;
 }
 
 static void fill_places(struct seam_loaded_plan *loaded, uint32_t *address_slot_of)

@@ -232,6 +232,46 @@ static inline bool seam__stretch_meets(const struct seam_by_address *middle, uin
 	return middle->reach > at && (uint32_t)both != 0 && both >> 32 != 0;
 }
 
+/* A way up through the instances by address. */
+struct seam_places_walk {
+	const struct seam_by_address *entries;
+	uint32_t low, high; /* the stretch that comes next */
+	uint32_t depth;
+	struct {
+		uint32_t middle, high;
+	} above[32]; /* what comes behind it: the middle, and what is between that and `high` */
+};
+
+static inline void seam__places_from_lowest(struct seam_places_walk *walk, const struct seam_loaded_plan *loaded)
+{
+	walk->entries = loaded->by_address_entries;
+	walk->low = 0;
+	walk->high = loaded->placed;
+	walk->depth = 0;
+}
+
+/* The next instance; NULL: there is none. Stretches that do not meet `at` and `times` (seam__stretch_meets) are passed
+ * over. Each other one takes a step; with no step left there is nothing below those that have been met. */
+static inline const struct seam_by_address *seam__places_next(
+	struct seam_places_walk *walk, uint64_t at, uint64_t times, uint32_t *steps)
+{
+	while (walk->low < walk->high && *steps != 0) {
+		const uint32_t middle = walk->low + (walk->high - walk->low) / 2;
+		if (!seam__stretch_meets(&walk->entries[middle], at, times))
+			break;
+		--*steps;
+		walk->above[walk->depth].middle = middle;
+		walk->above[walk->depth++].high = walk->high;
+		walk->high = middle;
+	}
+	if (walk->depth == 0)
+		return NULL;
+	const uint32_t middle = walk->above[--walk->depth].middle;
+	walk->low = middle + 1;
+	walk->high = walk->above[walk->depth].high;
+	return &walk->entries[middle];
+}
+
 /* Offsets are often multiples of large powers of two, hence the upper half. */
 static inline uint32_t seam__address_hash(uint32_t key)
 {

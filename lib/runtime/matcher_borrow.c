@@ -71,26 +71,20 @@ static bool look_below(struct search *search, uint64_t to)
 	return false;
 }
 
-/* Goes up through a stretch of instances. True: there is a place, at search->at: entries that begin below its end have
- * been looked at by then. */
-static bool look_in(struct search *search, uint32_t low, uint32_t high)
+/* Goes up through the instances. True: there is a place, at search->at: entries that begin below its end have been
+ * looked at by then. */
+static bool look_among(struct search *search)
 {
-	const struct seam_by_address *by_address_entries = search->matcher->now->by_address_entries;
-	while (low < high && search->steps != 0) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct seam_by_address *by_address = &by_address_entries[middle];
-		if (!seam__stretch_meets(by_address, search->at, search->times))
-			return false;
-		search->steps--;
-		if (low < middle && look_in(search, low, middle))
-			return true;
+	struct seam_places_walk walk;
+	seam__places_from_lowest(&walk, search->matcher->now);
+	const struct seam_by_address *by_address;
+	while ((by_address = seam__places_next(&walk, search->at, search->times, &search->steps)) != NULL) {
 		const bool needed = by_address->end > search->at && is_needed(search, by_address);
 		if (by_address->begin >= search->at + search->bytes && (needed || !search->whole) &&
 			look_below(search, by_address->begin))
 			return true;
 		if (needed)
 			search->at = seam__bits_max(search->at, by_address->end);
-		low = middle + 1;
 	}
 	return false;
 }
@@ -105,7 +99,7 @@ static bool find(struct search *search, uint64_t least, uint64_t from)
 	search->times = seam__frontier_times(loaded, search->least);
 	search->at = from;
 	search->climb_at = UINT64_MAX;
-	return look_in(search, 0, loaded->placed) || look_below(search, search->matcher->arena_bytes);
+	return look_among(search) || look_below(search, search->matcher->arena_bytes);
 }
 
 /* For how long a place should be idle: as long as the last request will live, or for half a period. */

@@ -206,8 +206,10 @@ static bool take_place(struct seam_matcher *matcher, struct seam_candidate *cand
 	return true;
 }
 
-static enum seam_miss miss(struct seam_cursor *cursor)
+/* The request is none of the plans'. */
+static enum seam_miss miss(struct seam_matcher *matcher, struct seam_cursor *cursor)
 {
+	add_debt(cursor != NULL ? &cursor->debt : &matcher->stranger.debt, SEAM_EXTRA);
 	if (cursor == NULL)
 		return SEAM_MISS_cursor;
 	cursor->missed++;
@@ -223,14 +225,11 @@ static enum seam_miss take(struct seam_matcher *matcher, const struct seam_scene
 	struct seam_candidate *candidate, const struct seam_match_ask *ask, struct seam_slot_occurrence *ret_occurrence)
 {
 	struct seam_cursor *cursor = candidate->cursor;
-	uint32_t *debt = scene->cursor != NULL ? &scene->cursor->debt : &matcher->stranger.debt;
-	if (candidate->kind == SEAM_AT_NONE) {
-		add_debt(debt, SEAM_EXTRA);
-		return miss(scene->cursor);
-	}
+	if (candidate->kind == SEAM_AT_NONE)
+		return miss(matcher, scene->cursor);
 	const uint64_t stepped = scene->cursor != NULL ? scene->cursor->stepped : SEAM_NEVER;
 	if (candidate->kind >= SEAM_AT_PLACE && !take_place(matcher, candidate, stepped))
-		return miss(scene->cursor);
+		return miss(matcher, scene->cursor);
 	take_role(matcher, scene, candidate, ask);
 	matcher->cursor = cursor;
 	if (candidate->kind == SEAM_AT_SKIPPED) {
@@ -295,6 +294,19 @@ static struct seam_history *remember(struct seam_stranger *stranger, const struc
 	return &stranger->history;
 }
 
+/* Whether a loaded plan has a slot that the request may be: most of what a program asks for that no plan knows is found
+ * out by this. */
+static bool may_be_known(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
+{
+	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
+		const struct seam_loaded_plan *loaded = matcher->loaded_plans[i];
+		if (seam__loaded_has(loaded, ask->dynamic ? 0 : ask->bytes, ask->stream) ||
+			seam__loaded_has(loaded, 0, ask->stream))
+			return true;
+	}
+	return false;
+}
+
 /* Whether the request is what the cursor expects, as far as its size goes. */
 static bool is_next(const struct seam_cursor *cursor, const struct seam_match_ask *ask)
 {
@@ -323,6 +335,8 @@ enum seam_miss seam__tracker_find(struct seam_matcher *matcher, struct seam_curs
 		take_next(loaded, cursor, ret_occurrence);
 		return SEAM_MISS_NONE;
 	}
+	if (!may_be_known(matcher, ask))
+		return miss(matcher, cursor);
 	matcher->counts.steps += SEAM_CHOICE_STEPS;
 	struct seam_scene scene = scene_of(matcher, cursor, ask);
 	scene.freed = freed;

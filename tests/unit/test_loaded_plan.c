@@ -211,6 +211,54 @@ Test(loaded, stretches_say_how_far_they_reach_and_when)
 	cr_expect_lt(4 * wrong, asked, "%llu of %llu", (unsigned long long)wrong, (unsigned long long)asked);
 }
 
+/* Goes up from `at` with so many steps: in order of address, each at most once, nothing for no step. Returns how many
+ * of those that reach beyond `at` and are there at position `from` or `length` behind it were found. */
+static uint32_t walk_up(
+	const struct seam_loaded_plan *loaded, uint64_t at, uint64_t from, uint64_t length, uint32_t steps)
+{
+	const uint64_t times = seam__loaded_times(loaded, from, length);
+	const uint32_t most = steps;
+	struct seam_places_walk walk;
+	seam__places_from_lowest(&walk, loaded);
+	const struct seam_by_address *last = NULL, *entry;
+	uint32_t found = 0, count = 0;
+	while ((entry = seam__places_next(&walk, at, times, &steps)) != NULL) {
+		cr_assert(last == NULL || last < entry);
+		last = entry;
+		found += entry->end > at && is_then(loaded, entry->at, entry->at + entry->length, from, length);
+		cr_assert_leq(++count, most);
+	}
+	cr_assert_eq(count, most - steps);
+	return found;
+}
+
+Test(loaded, walks_up_find_what_is_there_with_steps_enough)
+{
+	uint32_t cut_short = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_program program = random_program(seed);
+		struct seam_loaded_plan *loaded;
+		uint64_t state = seed;
+		cr_assert_eq(seam__loaded_create(meta, program.plan, &loaded), SEAM_OK);
+		const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
+		for (uint32_t turn = 0; turn < 50; turn++) {
+			const uint64_t at = random_below(&state, loaded->bytes + 100);
+			const uint64_t from = random_below(&state, circle), length = random_below(&state, circle);
+			uint32_t there = 0;
+			for (uint32_t i = 0; i < loaded->placed; i++) {
+				const struct seam_by_address *entry = &loaded->by_address_entries[i];
+				there += entry->end > at &&
+					is_then(loaded, entry->at, entry->at + entry->length, from, length);
+			}
+			cr_assert_eq(walk_up(loaded, at, from, length, UINT32_MAX), there);
+			cut_short += walk_up(loaded, at, from, length, (uint32_t)random_below(&state, 8)) < there;
+		}
+		seam__loaded_destroy(meta, loaded);
+		match_program_fini(&program);
+	}
+	cr_assert_gt(cut_short, SEEDS);
+}
+
 static uint64_t draw_length(uint64_t *state, uint64_t circle)
 {
 	const uint64_t most[] = {2, 40, circle / 16 + 1, circle + 1};

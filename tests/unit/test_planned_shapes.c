@@ -334,7 +334,7 @@ Test(planned_shapes, behind_an_evaluation_an_iteration_is_served_from_its_mark_o
 	for (unsigned i = 0; i < 30; i++)
 		run_evaluated(0);
 	for (unsigned round = 0; round < 2; round++) { /* no more: then there is a plan of that too */
-		run_evaluated(HELD);
+		run_evaluated(3 * HELD);
 		cr_assert(LIST_FIRST(&pool->runtime->active_plans)->suspended, "it serves all: this tests nothing");
 		const uint64_t hits = get_plan_stats().hits;
 		run_evaluated(0);

@@ -180,6 +180,35 @@ Test(tracker, after_an_extra_request_a_cursor_is_in_step_at_once)
 	}
 }
 
+/* No plan has the size: it is none of their slots, and there is nothing to choose from. A few sizes look like one that
+ * a plan has (seam__loaded_has). */
+Test(tracker, a_size_that_no_plan_has_takes_no_steps)
+{
+	uint32_t chosen = 0, asked = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct match_player player;
+		struct match_program program = start(0, seed, &player);
+		uint64_t state = seed;
+		for (uint32_t at = 0; at < program.count; at++) {
+			struct seam_match_counts before, after;
+			match_act(&player, &program, 0, at, 0);
+			const struct seam_plan_slot *slot = &program.plan->slots[0];
+			const struct seam_match_ask ask = {
+				.bytes = (UINT64_C(1) << 40) + 512 * random_below(&state, 1000),
+				.stream = program.plan->streams[slot->stream],
+				.thread = slot->thread};
+			seam__matcher_get_counts(player.matcher, &before);
+			cr_assert_not(match_ask(&player, &ask, &(struct match_block){.slot = MATCH_NO_SLOT}));
+			seam__matcher_get_counts(player.matcher, &after);
+			chosen += after.steps != before.steps;
+			asked++;
+		}
+		match_close(&player);
+		match_program_fini(&program);
+	}
+	cr_assert(50 * chosen < asked, "%u of %u", chosen, asked);
+}
+
 /* Threads of one stream that swap what they do, as workers that are started anew may. */
 Test(tracker, threads_that_change_their_roles_are_found_again)
 {
