@@ -239,7 +239,7 @@ struct seam_places_walk {
 	uint32_t depth;
 	struct {
 		uint32_t middle, high;
-	} above[32]; /* what comes behind it: the middle, and what is between that and `high` */
+	} above[32]; /* later: the entry `middle`, then the stretch from there to `high` */
 };
 
 static inline void seam__places_from_lowest(struct seam_places_walk *walk, const struct seam_loaded_plan *loaded)

@@ -294,8 +294,7 @@ static struct seam_history *remember(struct seam_stranger *stranger, const struc
 	return &stranger->history;
 }
 
-/* Whether a loaded plan has a slot that the request may be: most of what a program asks for that no plan knows is found
- * out by this. */
+/* False: no loaded plan has a slot that the request may be. So most sizes that no plan has need no choice. */
 static bool may_be_known(const struct seam_matcher *matcher, const struct seam_match_ask *ask)
 {
 	for (uint32_t i = 0; i < matcher->loaded_count; i++) {
