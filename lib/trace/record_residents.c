@@ -32,19 +32,26 @@ static uint64_t compact(const struct seam_record_residents *residents, struct se
 	return live;
 }
 
-enum seam_rc seam__record_residents_copy(
-	const struct seam_record_residents *residents, struct seam_meta *meta, struct seam_record_residents *ret_copy)
+enum seam_rc seam__record_residents_reserve(
+	struct seam_meta *meta, uint64_t count, struct seam_record_residents *ret_copy)
 {
-	struct seam_record_residents copy = {.meta = meta, .limit_bytes = UINT64_MAX, .phases = residents->phases};
-	uint64_t live = residents->count - residents->dead;
-	if (live > 0) {
-		copy.items = seam__meta_array(meta, live, sizeof *copy.items);
+	struct seam_record_residents copy = {.meta = meta, .limit_bytes = UINT64_MAX, .capacity = count};
+	if (count > 0) {
+		copy.items = seam__meta_array(meta, count, sizeof *copy.items);
 		if (copy.items == NULL)
 			return SEAM_OOM_META;
-		copy.count = copy.capacity = compact(residents, copy.items);
 	}
 	*ret_copy = copy;
 	return SEAM_OK;
+}
+
+bool seam__record_residents_copy(const struct seam_record_residents *residents, struct seam_record_residents *copy)
+{
+	if (seam__record_residents_live(residents) > copy->capacity)
+		return false;
+	copy->phases = residents->phases;
+	copy->count = compact(residents, copy->items);
+	return true;
 }
 
 /* Without a branch on what is compared, which nobody could predict. */

@@ -54,9 +54,18 @@ struct seam_record_residents {
 void seam__record_residents_init(struct seam_record_residents *residents, struct seam_meta *meta, uint64_t limit_bytes);
 void seam__record_residents_fini(struct seam_record_residents *residents);
 
-/* A copy in `meta` of those that live. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__record_residents_copy(
-	const struct seam_record_residents *residents, struct seam_meta *meta, struct seam_record_residents *ret_copy);
+/* Room in `meta` for a copy of `count` of them: nobody who guards others need wait for that. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__record_residents_reserve(
+	struct seam_meta *meta, uint64_t count, struct seam_record_residents *ret_copy);
+
+/* Those that live, and the phases, to a copy with room. False: there are more of them, and nothing is copied. */
+bool seam__record_residents_copy(const struct seam_record_residents *residents, struct seam_record_residents *copy);
+
+/* How many live. */
+static inline uint64_t seam__record_residents_live(const struct seam_record_residents *residents)
+{
+	return residents->count - residents->dead;
+}
 
 /* The live one of this serial, or NULL. O(log residents). */
 struct seam_record_resident *seam__record_residents_find(const struct seam_record_residents *residents, uint64_t id);

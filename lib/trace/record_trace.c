@@ -1,8 +1,10 @@
 /* record_trace.c: from a recorder's log to a trace.
  *
- * The log is copied segment by segment, without a lock: the one that is read is not used again meanwhile. If the oldest
- * ones leave the log, the copy begins again. Everything else is done on the copy, in two passes: the first counts the
- * events and enters the strings, the second writes them to where they belong, since a trace is its own file image.
+ * The log is copied segment by segment, without a lock: the one that is read is not used again meanwhile. Room for the
+ * copy is made without one too: that takes as long as the log is large, and threads that record wait for `gather`. If
+ * the oldest segments leave the log, the copy begins again. Everything else is done on the copy, in two passes: the
+ * first counts the events and enters the strings, the second writes them to where they belong, since a trace is its own
+ * file image.
  *
  * What makes T1-T6 hold: events are copied up to the first that is still being written; a block is known if the copy or
  * its residents have its allocation, and what is not known is left out; phases of all threads are brought into one
@@ -10,6 +12,7 @@
  */
 #include <string.h>
 
+#include "bits.h"
 #include "check.h"
 #include "meta.h"
 #include "record.h"
@@ -17,7 +20,8 @@
 #include "strings.h"
 #include "trace_format.h"
 
-#define TRIES 4u /* the last one keeps everybody waiting */
+#define TRIES 4u                                  /* the last one keeps everybody waiting */
+#define SPARE_RESIDENTS (2 * SEAM_RECORD_SEGMENT) /* that may come while room is made */
 
 struct copy {
 	struct seam_record_residents residents; /* live before `first` */
@@ -38,19 +42,23 @@ static void fini_copy(struct copy *copy)
 	copy->slots = NULL;
 }
 
-/* Residents, and room for the events from `newest` before the end on. With `gather`. */
-static enum seam_rc begin_copy(struct seam_recorder *recorder, uint64_t newest, struct copy *copy)
+/* How much there is from `newest` events before the end on, or (0) in all. With `gather`. */
+static void measure(const struct seam_recorder *recorder, uint64_t newest, struct copy *copy, uint64_t *ret_residents)
 {
-	const struct seam_record_log *log = &recorder->log;
-	uint64_t oldest = log->first * SEAM_RECORD_SEGMENT;
-	uint64_t drawn = atomic_load_explicit(&recorder->drawn, memory_order_relaxed);
-	copy->count = 0;
+	const uint64_t oldest = recorder->log.first * SEAM_RECORD_SEGMENT;
+	const uint64_t drawn = atomic_load_explicit(&recorder->drawn, memory_order_relaxed);
 	copy->capacity = drawn - oldest;
 	if (newest != 0 && newest < copy->capacity)
 		copy->capacity = newest;
 	copy->first = drawn - copy->capacity + 1;
+	*ret_residents = seam__record_residents_live(&recorder->log.residents) + SPARE_RESIDENTS;
+}
+
+static enum seam_rc make_room(struct copy *copy, uint64_t residents)
+{
+	copy->count = 0;
 	copy->slots = NULL;
-	enum seam_rc rc = seam__record_residents_copy(&log->residents, meta(), &copy->residents);
+	enum seam_rc rc = seam__record_residents_reserve(meta(), residents, &copy->residents);
 	if (rc != SEAM_OK || copy->capacity == 0)
 		return rc;
 	copy->slots = seam__meta_array(meta(), copy->capacity, sizeof *copy->slots);
@@ -59,6 +67,14 @@ static enum seam_rc begin_copy(struct seam_recorder *recorder, uint64_t newest, 
 		return SEAM_OOM_META;
 	}
 	return SEAM_OK;
+}
+
+/* Residents; and what has left the log while room was made is no part of the copy. False: they have become too many.
+ * With `gather`. */
+static bool begin_copy(const struct seam_recorder *recorder, struct copy *copy)
+{
+	copy->first = seam__bits_max(copy->first, recorder->log.first * SEAM_RECORD_SEGMENT + 1);
+	return seam__record_residents_copy(&recorder->log.residents, &copy->residents);
 }
 
 static void copy_slot(const struct seam_record_slot *from, struct seam_record_slot *to)
@@ -97,22 +113,15 @@ static bool copy_segment(const struct seam_record_segment *segment, uint64_t num
 	return copy->count < copy->capacity;
 }
 
-/* SEAM_BUSY: the log has moved on. */
-static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bool hold, struct copy *copy)
+/* Segment after segment, from the oldest in the log on. With `gather`, which is given up for each of them unless
+ * `hold`. False: the log has moved on. */
+static bool copy_all(struct seam_recorder *recorder, bool hold, struct copy *copy)
 {
 	const struct seam_record_log *log = &recorder->log;
-	seam__mutex_lock(&recorder->gather);
-	enum seam_rc rc = begin_copy(recorder, newest, copy);
-	if (rc != SEAM_OK) {
-		seam__mutex_unlock(&recorder->gather);
-		return rc;
-	}
 	bool more = copy->capacity > 0;
 	for (uint64_t number = log->first; more; number++) {
-		if (number < log->first) {
-			rc = SEAM_BUSY;
-			break;
-		}
+		if (number < log->first)
+			return false;
 		struct seam_record_segment *segment = seam__record_log_segment(log, number);
 		if (segment != NULL)
 			segment->readers++;
@@ -124,12 +133,28 @@ static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bo
 		if (segment != NULL)
 			segment->readers--;
 	}
+	return true;
+}
+
+/* SEAM_BUSY: the log has moved on. */
+static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bool hold, struct copy *copy)
+{
+	uint64_t residents;
+	seam__mutex_lock(&recorder->gather);
+	measure(recorder, newest, copy, &residents);
+	if (!hold)
+		seam__mutex_unlock(&recorder->gather);
+	enum seam_rc rc = make_room(copy, residents);
+	if (!hold)
+		seam__mutex_lock(&recorder->gather);
+	const bool is_copied = rc == SEAM_OK && begin_copy(recorder, copy) && copy_all(recorder, hold, copy);
 	copy->names =
 		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->contexts.names; /* of every phase that was copied */
 	seam__mutex_unlock(&recorder->gather);
-	if (rc != SEAM_OK)
-		fini_copy(copy);
-	return rc;
+	if (rc != SEAM_OK || is_copied)
+		return rc;
+	fini_copy(copy);
+	return SEAM_BUSY;
 }
 
 /* A trace being written, or counted. */

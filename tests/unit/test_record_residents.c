@@ -47,8 +47,14 @@ Test(record_residents, a_stretch_leaves_what_it_does_not_free)
 	cr_assert_null(seam__record_residents_find(&residents, 12));
 	cr_assert_not_null(seam__record_residents_find(&residents, 14));
 	struct seam_record_residents copy;
-	cr_assert_ok(seam__record_residents_copy(&residents, meta, &copy));
+	cr_assert_ok(seam__record_residents_reserve(meta, 1, &copy));
+	cr_assert(seam__record_residents_copy(&residents, &copy));
 	cr_assert_eq(copy.count, 1, "a copy has those that live");
+	cr_assert_eq(copy.items[0].id, 14);
+	seam__record_residents_fini(&copy);
+	cr_assert_ok(seam__record_residents_reserve(meta, 0, &copy));
+	cr_assert_not(seam__record_residents_copy(&residents, &copy), "there is no room");
+	cr_assert_eq(copy.count, 0);
 	seam__record_residents_fini(&copy);
 	close_residents();
 }
