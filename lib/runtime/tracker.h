@@ -28,7 +28,7 @@
  * the own cursor, SEAM_SKIPPED that were passed over, one slot of each other cursor of the stream, SEAM_HEARD slots at
  * each mark, and 2 * SEAM_HITS places of the index for each cursor of the stream in each plan, SEAM_HEARD sizes each.
  * What cannot be the cheapest is not looked at: the index is asked when the debt is worth a jump. A size that no loaded
- * plan has on the stream (seam__loaded_has) is missed without a choice. Not here: whether memory is safe
+ * plan has on the stream (seam__loaded_has) is missed without a choice. Not here: the safety of memory
  * (matcher_place.c). A wrong choice costs misses, never safety.
  */
 #ifndef SEAM_TRACKER_H

@@ -190,7 +190,7 @@ void seam__recorder_get_counts(struct seam_recorder *recorder, struct seam_recor
 		.events = atomic_load_explicit(&recorder->drawn, memory_order_relaxed),
 		.lost = atomic_load_explicit(&log->lost, memory_order_relaxed) + log->residents.lost,
 		.steps = atomic_load_explicit(&recorder->steps, memory_order_relaxed),
-		.residents = log->residents.count - log->residents.dead,
+		.residents = seam__record_residents_live(&log->residents),
 		.bytes = seam__record_log_bytes(log),
 	};
 	counts.log_events = counts.events - log->first * SEAM_RECORD_SEGMENT;

@@ -54,7 +54,8 @@ struct seam_record_residents {
 void seam__record_residents_init(struct seam_record_residents *residents, struct seam_meta *meta, uint64_t limit_bytes);
 void seam__record_residents_fini(struct seam_record_residents *residents);
 
-/* Room in `meta` for a copy of `count` of them: nobody who guards others need wait for that. Errors: SEAM_OOM_META. */
+/* Room in `meta` for a copy of `count` of them. Made before the lock that guards them is taken: it takes as long as
+ * they are many. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__record_residents_reserve(
 	struct seam_meta *meta, uint64_t count, struct seam_record_residents *ret_copy);
 

@@ -20,8 +20,10 @@
 #include "strings.h"
 #include "trace_format.h"
 
-#define TRIES 4u                                  /* the last one keeps everybody waiting */
-#define SPARE_RESIDENTS (2 * SEAM_RECORD_SEGMENT) /* that may come while room is made */
+#define TRIES 4u /* the last one keeps everybody waiting */
+
+/* Residents that may come while room is made. Without room for them 4 of 13 tries fail (bench/results/ablation.md). */
+#define SPARE_RESIDENTS (2 * SEAM_RECORD_SEGMENT)
 
 struct copy {
 	struct seam_record_residents residents; /* live before `first` */
@@ -56,17 +58,11 @@ static void measure(const struct seam_recorder *recorder, uint64_t newest, struc
 
 static enum seam_rc make_room(struct copy *copy, uint64_t residents)
 {
-	copy->count = 0;
-	copy->slots = NULL;
-	enum seam_rc rc = seam__record_residents_reserve(meta(), residents, &copy->residents);
+	const enum seam_rc rc = seam__record_residents_reserve(meta(), residents, &copy->residents);
 	if (rc != SEAM_OK || copy->capacity == 0)
 		return rc;
 	copy->slots = seam__meta_array(meta(), copy->capacity, sizeof *copy->slots);
-	if (copy->slots == NULL) {
-		seam__record_residents_fini(&copy->residents);
-		return SEAM_OOM_META;
-	}
-	return SEAM_OK;
+	return copy->slots != NULL ? SEAM_OK : SEAM_OOM_META;
 }
 
 /* Residents; and what has left the log while room was made is no part of the copy. False: they have become too many.
@@ -140,6 +136,7 @@ static bool copy_all(struct seam_recorder *recorder, bool hold, struct copy *cop
 static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bool hold, struct copy *copy)
 {
 	uint64_t residents;
+	*copy = (struct copy){0};
 	seam__mutex_lock(&recorder->gather);
 	measure(recorder, newest, copy, &residents);
 	if (!hold)
@@ -151,10 +148,10 @@ static enum seam_rc try_copy(struct seam_recorder *recorder, uint64_t newest, bo
 	copy->names =
 		(const char(*)[SEAM_RECORD_NAME_BYTES])recorder->contexts.names; /* of every phase that was copied */
 	seam__mutex_unlock(&recorder->gather);
-	if (rc != SEAM_OK || is_copied)
-		return rc;
+	if (is_copied)
+		return SEAM_OK;
 	fini_copy(copy);
-	return SEAM_BUSY;
+	return rc != SEAM_OK ? rc : SEAM_BUSY;
 }
 
 /* A trace being written, or counted. */
