@@ -44,22 +44,17 @@ static struct seam_block *find_in(struct seam_fit *fit, const struct seam_ask *a
 }
 
 /* S1 or S2 in the free blocks that the stream may use. NULL: no hit. */
-static struct seam_block *find_hit(const struct seam_ask *ask, bool exact_only)
+static struct seam_block *find_hit(const struct seam_ask *ask)
 {
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
 	struct seam_block *own = find_in(seam__ppool_fit(ppool, ask->stream), ask);
 	struct seam_block *any = ppool->any.count == 0 ? NULL : find_in(&ppool->any, ask);
-	struct seam_block *best = own;
-	if (own == NULL || (any != NULL && seam__block_compare(any, own) < 0))
-		best = any;
-	if (best == NULL || (exact_only && best->bytes != ask->bytes))
-		return NULL;
-	return best;
+	return own == NULL || (any != NULL && seam__block_compare(any, own) < 0) ? any : own;
 }
 
 bool seam__engine_has_hit(const struct seam_ask *ask)
 {
-	return find_hit(ask, false) != NULL;
+	return find_hit(ask) != NULL;
 }
 
 static enum seam_rc take_hit(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block,
@@ -87,7 +82,7 @@ static struct seam_block *join_hit(const struct seam_ask *ask)
 	if (ask->class == SEAM_CLASS_CONTIGUOUS)
 		return NULL;
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
-	return seam__border_join(ppool, ask->stream, ask->bytes) ? find_hit(ask, false) : NULL;
+	return seam__border_join(ppool, ask->stream, ask->bytes) ? find_hit(ask) : NULL;
 }
 
 /* Whether any block is free on, or waits for, another stream. */
@@ -168,7 +163,35 @@ static bool is_scattered(struct seam_group *group, uint64_t bytes)
 	return true;
 }
 
-/* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough. */
+/* What growth at the end takes for the request. */
+static uint64_t bytes_at_end(const struct seam_engine *engine, const struct seam_ask *ask)
+{
+	struct seam_ppool *ppool = &ask->group->classes[ask->class];
+	const uint64_t tail_bytes =
+		ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream, ask->bytes);
+	return seam__bits_align_up(ask->bytes - tail_bytes, engine->memory.granularity_bytes);
+}
+
+/* What is lacking to a stitch. */
+static uint64_t bytes_missing(const struct seam_ask *ask, uint64_t stitchable_bytes)
+{
+	return ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+}
+
+/* Whether growth at the end is to serve the request although less would do if what is free were stitched. */
+static bool favours_growth(const struct seam_engine *engine, const struct attempt *attempt, uint64_t stitchable_bytes)
+{
+	const struct seam_engine_counts *counts = &engine->counts;
+	const uint64_t at_end = bytes_at_end(engine, attempt->ask);
+	const uint64_t missing = bytes_missing(attempt->ask, stitchable_bytes);
+	return engine->policy.stitching == SEAM_STITCH_AUTO && attempt->stage == STAGE_NORMAL &&
+		may_stitch(engine, attempt) &&
+		at_end > seam__bits_align_up(missing, engine->memory.granularity_bytes) &&
+		seam__price_favours_growth(
+			&engine->price, &engine->memory, counts->allocs, counts->live_bytes_peak, at_end);
+}
+
+/* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough, or too many mappings. */
 static enum seam_rc stitch(
 	struct seam_engine *engine, struct attempt *attempt, uint64_t *ret_bytes, struct seam_block **ret_block)
 {
@@ -188,6 +211,8 @@ static enum seam_rc stitch(
 		}
 		return rc;
 	}
+	if (favours_growth(engine, attempt, *ret_bytes))
+		return SEAM_NOT_FOUND;
 	enum seam_rc rc = seam__gather(engine, &usable, &attempt->gathered);
 	if (rc != SEAM_OK)
 		return rc;
@@ -202,20 +227,19 @@ static enum seam_rc stitch(
 	return rc;
 }
 
-/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view, whichever
- * needs less. */
-static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes)
+/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view: whichever
+ * needs less, or, if growth is favoured, the latter. */
+static enum seam_rc grow(
+	struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes, bool growth_is_favoured)
 {
 	const struct seam_ask *ask = attempt->ask;
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
-	uint64_t granularity = engine->memory.granularity_bytes;
-	uint64_t tail_bytes = ask->class == SEAM_CLASS_CONTIGUOUS ? 0 : seam__grow_tail(ppool, ask->stream, ask->bytes);
-	uint64_t at_end = seam__bits_align_up(ask->bytes - tail_bytes, granularity);
-	uint64_t missing = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+	const uint64_t at_end = bytes_at_end(engine, ask);
+	const uint64_t missing = bytes_missing(ask, stitchable_bytes);
 	/* A piece below the fragmentation limit would not be stitched: neither would the next one. */
 	uint64_t least = attempt->stage == STAGE_NORMAL ? engine->policy.fragmentation_limit_bytes : 0;
-	uint64_t to_stitch = seam__bits_align_up(seam__bits_max(missing, least), granularity);
-	bool end = !may_stitch(engine, attempt) || at_end <= to_stitch;
+	uint64_t to_stitch = seam__bits_align_up(seam__bits_max(missing, least), engine->memory.granularity_bytes);
+	const bool end = growth_is_favoured || !may_stitch(engine, attempt) || at_end <= to_stitch;
 	if (seam__memory_room(&engine->memory) < (end ? at_end : to_stitch))
 		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)
@@ -224,6 +248,8 @@ static enum seam_rc grow(struct seam_engine *engine, struct attempt *attempt, ui
 	attempt->mappings = seam__bits_div_up(bytes, seam__grow_chunk_bytes(engine, ppool, bytes, ask->bytes));
 	enum seam_rc rc = seam__grow(engine, ppool, bytes, ask->bytes, end || least != 0);
 	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
+	if (growth_is_favoured && rc == SEAM_OOM_DEVICE)
+		seam__price_refused(&engine->price);
 	return rc;
 }
 
@@ -238,7 +264,7 @@ static bool spare(struct seam_engine *engine, struct attempt *attempt, uint64_t 
 	const struct seam_ask *ask = attempt->ask;
 	if (engine->spare == NULL || !may_stitch(engine, attempt) || ask->group != &engine->common)
 		return false;
-	const uint64_t lacking = ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
+	const uint64_t lacking = bytes_missing(ask, stitchable_bytes);
 	const bool asked = attempt->spared_passed;
 	attempt->spared_passed = true;
 	if (!asked && engine->spare(engine->spare_user, ask, lacking, SEAM_SPARE_PASSED) != 0)
@@ -325,11 +351,10 @@ static bool free_views(struct seam_engine *engine, struct attempt *attempt)
 static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, struct seam_block **ret_block)
 {
 	const struct seam_ask *ask = attempt->ask;
-	bool eager = engine->policy.stitching == SEAM_STITCH_EAGER && may_stitch(engine, attempt);
-	struct seam_block *hit = find_hit(ask, eager);
+	struct seam_block *hit = find_hit(ask);
 	if (hit == NULL && reach_out(engine, attempt))
-		hit = find_hit(ask, eager);
-	if (hit == NULL && !eager)
+		hit = find_hit(ask);
+	if (hit == NULL)
 		hit = join_hit(ask);
 	if (hit != NULL)
 		return take_hit(engine, ask, hit, !attempt->grown, ret_block);
@@ -345,18 +370,12 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 		rc = SEAM_NOT_FOUND;
 		few_views = true;
 	}
-	if (rc == SEAM_NOT_FOUND && eager) {
-		hit = find_hit(ask, false);
-		if (hit == NULL)
-			hit = join_hit(ask);
-		if (hit != NULL)
-			return take_hit(engine, ask, hit, !attempt->grown, ret_block);
-	}
 	if (rc != SEAM_NOT_FOUND)
 		return rc;
-	if (!few_views && spare(engine, attempt, stitchable_bytes))
+	const bool growth_is_favoured = !few_views && favours_growth(engine, attempt, stitchable_bytes);
+	if (!few_views && !growth_is_favoured && spare(engine, attempt, stitchable_bytes))
 		return SEAM_BUSY;
-	rc = grow(engine, attempt, stitchable_bytes);
+	rc = grow(engine, attempt, stitchable_bytes, growth_is_favoured);
 	if (rc == SEAM_OK)
 		return SEAM_BUSY;
 	if ((rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) && (free_views(engine, attempt) || spare_all(engine, attempt)))
@@ -404,19 +423,18 @@ static struct seam_group *find_group(struct seam_engine *engine, uint64_t privat
 
 /* Rather than a part of a larger block, an equal one that was pending. */
 static __attribute__((noinline)) struct seam_block *prefer_passed(
-	struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *hit, bool exact_only)
+	struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *hit)
 {
 	const bool split = hit != NULL && hit->bytes != ask->bytes;
-	return split && seam__engine_look(engine, ask) ? find_hit(ask, exact_only) : hit;
+	return split && seam__engine_look(engine, ask) ? find_hit(ask) : hit;
 }
 
 enum seam_rc seam__engine_alloc(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block **ret_block)
 {
 	SEAM_ASSERT(ask->bytes > 0 && ask->bytes % SEAM_BLOCK_BYTES == 0);
-	bool exact_only = engine->policy.stitching == SEAM_STITCH_EAGER;
-	struct seam_block *hit = find_hit(ask, exact_only);
+	struct seam_block *hit = find_hit(ask);
 	if (__builtin_expect(!TAILQ_EMPTY(&engine->pending), 0))
-		hit = prefer_passed(engine, ask, hit, exact_only);
+		hit = prefer_passed(engine, ask, hit);
 	if (hit != NULL)
 		return take_hit(engine, ask, hit, true, ret_block);
 	uint64_t private_id = ask->group->private_id;

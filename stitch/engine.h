@@ -35,11 +35,12 @@
 #include "lockrank.h"
 #include "memory.h"
 #include "ppool.h"
+#include "price.h"
 #include "slab.h"
 #include "stream.h"
 
 enum seam_reuse { SEAM_REUSE_PASSED, SEAM_REUSE_WAIT, SEAM_REUSE_OWN };
-enum seam_stitching { SEAM_STITCH_GROWTH, SEAM_STITCH_EAGER, SEAM_STITCH_OOM };
+enum seam_stitching { SEAM_STITCH_AUTO, SEAM_STITCH_GROWTH, SEAM_STITCH_OOM };
 
 struct seam_policy {
 	uint64_t chunk_bytes; /* 0: grows with the pool, from 2 MiB on */
@@ -113,6 +114,7 @@ struct seam_engine {
 	struct seam_block *live;               /* lock. Table by address */
 	struct seam_pending pending;           /* lock. Oldest first */
 	uint64_t uses;                         /* lock. Counts uses of stitched views, for StitchFree's order */
+	struct seam_price price;               /* lock */
 	struct seam_engine_counts counts;      /* lock */
 
 	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the

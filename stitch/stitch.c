@@ -54,6 +54,7 @@ enum seam_rc seam__stitch(struct seam_engine *engine, const struct seam_ask *ask
 		seam__view_list(memory, view);
 		seam__view_map_commit(memory, view, 0, gathered->mappings, gathered->count);
 		TAILQ_INSERT_TAIL(&ppool->spool, view, link);
+		seam__price_stitched(&engine->price, engine->counts.allocs, gathered->count);
 		seam__log(SEAM_LOG_DEBUG, "stitched %" PRIu64 " bytes out of %" PRIu32 " chunks", gathered->bytes,
 			gathered->count);
 		block = seam__own_run(engine, ask, view, 0, gathered->count);

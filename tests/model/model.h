@@ -46,6 +46,7 @@ enum model_feature {
 	MODEL_SUDDEN = 512,      /* streams are destroyed without notice (needs verify_streams) */
 	MODEL_PLAN = 1024,  /* periodic programs besides, and plans learned, used and dropped (needs plan:inline) */
 	MODEL_SHORT = 2048, /* the programs have few requests */
+	MODEL_PRICE = 4096, /* stitching is too dear half of the time */
 };
 
 struct model_row {

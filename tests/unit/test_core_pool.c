@@ -200,13 +200,13 @@ Test(core_pool, every_driver_call_of_a_creation_may_fail)
 
 Test(core_pool, a_description_names_device_limits_and_options)
 {
-	open_pool(MIB(512), "chunk_bytes:4M,stitch:eager");
+	open_pool(MIB(512), "chunk_bytes:4M,stitch:growth");
 	char bytes[4096];
 	struct seam_text text;
 	seam__text_init_fixed(&text, bytes, sizeof bytes);
 	seam__pool_describe(pool, &text);
 	static const char *const wanted[] = {
-		"emulated device", "512 MiB", "granularity  2.00 MiB", "chunk_bytes", "4M", "eager"};
+		"emulated device", "512 MiB", "granularity  2.00 MiB", "chunk_bytes", "4M", "growth"};
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
 		cr_assert_not_null(strstr(bytes, wanted[i]), "\"%s\" is missing in:\n%s", wanted[i], bytes);
 	cr_assert_lt(text.length_bytes, sizeof bytes);

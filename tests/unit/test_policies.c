@@ -1,5 +1,5 @@
-/* test_policies.c: what the options of the engine change: stitching eager or late, the fragmentation limit, reuse
- * across streams. */
+/* test_policies.c: what the options of the engine change: stitching at its price, always or late, the fragmentation
+ * limit, reuse across streams. */
 #include "engine_fixture.h"
 
 TestSuite(policies, .fini = close_engine);
@@ -29,26 +29,63 @@ Test(policies, growth_prefers_to_split)
 	cr_expect_eq(engine.counts.s2, 1);
 }
 
-Test(policies, eager_prefers_to_stitch)
+Test(policies, a_new_view_owes_its_mappings_and_one_that_is_revived_none)
 {
-	open_with((struct seam_policy){.stitching = SEAM_STITCH_EAGER});
+	open_with((struct seam_policy){.stitching = SEAM_STITCH_AUTO});
 	make_gaps_of_4_and_8();
-	cr_expect(alloc(6)->view->stitched);
-	cr_expect_eq(engine.counts.s3, 1);
-	cr_expect_eq(engine.counts.s2, 0);
-	cr_expect_eq(engine.counts.scattered, 0, "one free stretch was large enough");
+	struct seam_block *block = alloc(12);
+	cr_expect_eq(engine.price.owed, 6);
+	give(block);
+	cr_expect(alloc(12)->view->stitched);
+	cr_expect_eq(engine.counts.s1r, 1);
+	cr_expect_eq(engine.price.owed, 6);
 }
 
-Test(policies, eager_splits_where_stitching_is_not_possible)
+/* 20 chunks, of which every second is free: the pool may have two more at a price. Stitching has made more mappings
+ * than it may. */
+static void make_stitching_dear(enum seam_stitching stitching)
 {
-	open_with((struct seam_policy){.stitching = SEAM_STITCH_EAGER});
-	struct seam_block *block = alloc(4);
-	give(block);
-	struct seam_ask ask = ask_of(MIB(2), stream_a);
-	ask.no_stitch = true;
-	cr_expect_eq(try_ask(&ask, &block), SEAM_OK);
-	cr_expect_eq(engine.counts.s2, 1);
-	cr_expect_eq(engine.counts.s4, 1);
+	open_with((struct seam_policy){.stitching = stitching});
+	struct seam_block *blocks[20];
+	make_row(blocks, 20);
+	for (unsigned i = 0; i < 20; i += 2)
+		give(blocks[i]);
+	engine.price.owed = 1000;
+}
+
+Test(policies, dear_stitching_grows_by_a_tenth_and_stitches_again)
+{
+	make_stitching_dear(SEAM_STITCH_AUTO);
+	cr_expect_not(alloc(4)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(44), "the free chunk at the end was not used");
+	const uint64_t reserved = engine.memory.reserved_bytes;
+	cr_expect(alloc(4)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved);
+}
+
+Test(policies, growth_stitches_at_any_price)
+{
+	make_stitching_dear(SEAM_STITCH_GROWTH);
+	const uint64_t reserved = engine.memory.reserved_bytes;
+	cr_expect(alloc(4)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, reserved);
+}
+
+Test(policies, dear_stitching_does_not_grow_where_the_device_has_no_room_for_a_tenth)
+{
+	make_stitching_dear(SEAM_STITCH_AUTO);
+	engine.memory.capacity_bytes = MIB(43);
+	cr_expect(alloc(4)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(40));
+}
+
+Test(policies, growth_at_a_price_that_the_device_refuses_is_stitched)
+{
+	make_stitching_dear(SEAM_STITCH_AUTO);
+	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+	cr_expect(alloc(4)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(40));
+	cr_expect_eq(engine.price.owed, 2);
 }
 
 Test(policies, oom_stitches_only_when_growth_fails)
@@ -162,18 +199,6 @@ Test(policies, neighbours_of_one_stream_and_everybody_serve_it_together)
 	cr_expect_eq(alloc(6)->va, va);
 	cr_expect_eq(engine.counts.s2 + engine.counts.s1, 1);
 	cr_expect_eq(engine.memory.stitched_count, 0);
-}
-
-Test(policies, eager_splits_where_the_budget_has_no_room_for_a_view)
-{
-	open_with((struct seam_policy){.stitching = SEAM_STITCH_EAGER});
-	struct seam_block *block = alloc(8);
-	uint64_t va = block->va;
-	give(block);
-	engine.memory.mapping_limit = engine.memory.mapping_count;
-	cr_expect_eq(alloc(3)->va, va);
-	cr_expect_eq(engine.counts.s2, 1);
-	cr_expect_eq(engine.memory.reserved_bytes, MIB(8));
 }
 
 /* Free bytes of a stitched view fit the request better than the place at the end of the home view, and are not for it.
