@@ -120,7 +120,8 @@ struct seam_engine {
 	/* Where else memory may come from: the owner of the engine may lend what is idle in his arena, or give the
 	 * arena up. NULL: nowhere. Called with both locks; may drop `lock`. Returns the bytes that are free now and
 	 * were not before, whoever may use them; 0: none. Passed and idle memory is asked for before the pool grows for
-	 * a request that may be stitched, of the common memory: `bytes` of whole chunks are lacking for ask->stream. */
+	 * a request that is to be stitched, of the common memory: `bytes` of whole chunks are lacking for ask->stream.
+	 */
 	uint64_t (*spare)(void *user, const struct seam_ask *ask, uint64_t bytes, enum seam_spare what);
 	void *spare_user;
 };

@@ -23,9 +23,8 @@
 struct seam_memory;
 
 /* The figures behind the two are in bench/results/ablation.md, "A price for a byte". */
-#define SEAM_PRICE_MAPPINGS \
-	8u                   /* for each chunk: gpt2-VR, which uses its views again, makes 7.5 in its first iteration */
-#define SEAM_PRICE_PARTS 10u /* of what lived at most: by one of them the pool may be larger */
+#define SEAM_PRICE_MAPPINGS 8u /* for each chunk: gpt2-VR makes 7.5 in its first iteration, and none later */
+#define SEAM_PRICE_PARTS 10u   /* of what lived at most: by one of them the pool may be larger */
 
 struct seam_price {
 	uint64_t owed;            /* mappings that were made, and that no request has paid for */
