@@ -47,6 +47,7 @@ for script in bench/run bench/sweep bench/verify tools/check tools/gpu-carry too
 done
 ok 'sweep: no number' refuses '--iterations' bench/sweep --iterations
 ok 'sweep: not a number' refuses '--iterations' bench/sweep --iterations many
+ok 'sweep: no seeds' refuses "'program:9-3'" bench/sweep program:9-3
 ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
 ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
 ok 'gpu-carry: made neither' test ! -e a
@@ -86,6 +87,8 @@ ok 'verify: and says why' grep -q '^| none | .*No such file' table.md
 ok 'verify: and goes on' grep -q '^| small | .*intact' table.md
 printf 'id,lower,upper,size\nw,0,9,268435456\na,1,4,2097152\n' >middle.csv
 ok 'sweep: a row' sh -c '"$0" --iterations 2 middle.csv | grep -q "^| middle | 0.25 GiB |.* 0 |$"' "$root/bench/sweep"
+ok 'sweep: a program, with a configuration' sh -c '"$0" --iterations 2 --conf stitch:growth program:27 | grep -Eq "^\| program:27 \| [0-9.]+ GiB \|( [0-9.]+ % \|){4}( [0-9.]+ \([0-9.]+\) \|){4} [0-9]+ \|$"' "$root/bench/sweep"
+ok 'sweep: a failure is an error, and the rest is there' sh -c 'echo broken >broken.csv; ! "$0" --summary broken.csv middle.csv >sweep.md 2>err.txt && grep -q "^| seam | 100.00 % " sweep.md && grep -q broken.csv err.txt' "$root/bench/sweep"
 ok 'run: a row of each part' sh -c '"$0" --state state --iterations 3 static perturbed moe long middle.csv >run.md && [ "$(grep -c "^| middle | " run.md)" -eq 2 ] && grep -q "^| extra | middle | " run.md && grep -q "^| wide | middle | " run.md' "$root/bench/run"
 ok 'run: cost: of a trace and of a program' sh -c '"$0" --state state --iterations 3 cost middle.csv program:27 >cost.md && grep -q "^| middle | - | 0.25 |" cost.md && grep -q "^| program:27 | no | 16\.68 | .* | never | " cost.md' "$root/bench/run"
 ok 'run: cost: a failure is a row' sh -c 'echo broken >broken.csv; "$0" --state state --iterations 3 cost broken.csv middle.csv >cost.md && grep -q "^| broken | - | - | \*\*broken.csv: " cost.md && grep -q "^| middle " cost.md' "$root/bench/run"
