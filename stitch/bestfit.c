@@ -181,14 +181,12 @@ static uint64_t bytes_missing(const struct seam_ask *ask, uint64_t stitchable_by
 /* Whether growth at the end is to serve the request although less would do if what is free were stitched. */
 static bool favours_growth(const struct seam_engine *engine, const struct attempt *attempt, uint64_t stitchable_bytes)
 {
-	const struct seam_engine_counts *counts = &engine->counts;
 	const uint64_t at_end = bytes_at_end(engine, attempt->ask);
 	const uint64_t missing = bytes_missing(attempt->ask, stitchable_bytes);
 	return engine->policy.stitching == SEAM_STITCH_AUTO && attempt->stage == STAGE_NORMAL &&
 		may_stitch(engine, attempt) &&
 		at_end > seam__bits_align_up(missing, engine->memory.granularity_bytes) &&
-		seam__price_favours_growth(
-			&engine->price, &engine->memory, counts->allocs, counts->live_bytes_peak, at_end);
+		seam__price_favours_growth(&engine->price, &engine->memory, engine->counts.allocs, at_end);
 }
 
 /* S1r and S3 out of what is free, *ret_bytes in all. SEAM_NOT_FOUND: it is not enough, or too many mappings. */
@@ -228,7 +226,7 @@ static enum seam_rc stitch(
 }
 
 /* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view: whichever
- * needs less, or, if growth is favoured, the latter. */
+ * needs less, or, if growth is favoured, the latter. SEAM_BUSY: the device refused that. */
 static enum seam_rc grow(
 	struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes, bool growth_is_favoured)
 {
@@ -248,8 +246,10 @@ static enum seam_rc grow(
 	attempt->mappings = seam__bits_div_up(bytes, seam__grow_chunk_bytes(engine, ppool, bytes, ask->bytes));
 	enum seam_rc rc = seam__grow(engine, ppool, bytes, ask->bytes, end || least != 0);
 	attempt->grown |= engine->memory.reserved_bytes > attempt->grown_from; /* also where a part of it failed */
-	if (growth_is_favoured && rc == SEAM_OOM_DEVICE)
+	if (growth_is_favoured && rc == SEAM_OOM_DEVICE) {
 		seam__price_refused(&engine->price);
+		return SEAM_BUSY; /* it can be stitched */
+	}
 	return rc;
 }
 
@@ -358,6 +358,7 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 		hit = join_hit(ask);
 	if (hit != NULL)
 		return take_hit(engine, ask, hit, !attempt->grown, ret_block);
+	seam__price_note_live(&engine->price, engine->counts.live_bytes + ask->bytes);
 	enum seam_rc rc = SEAM_NOT_FOUND;
 	uint64_t stitchable_bytes = 0;
 	bool few_views = false;
@@ -376,7 +377,7 @@ static enum seam_rc serve(struct seam_engine *engine, struct attempt *attempt, s
 	if (!few_views && !growth_is_favoured && spare(engine, attempt, stitchable_bytes))
 		return SEAM_BUSY;
 	rc = grow(engine, attempt, stitchable_bytes, growth_is_favoured);
-	if (rc == SEAM_OK)
+	if (rc == SEAM_OK || rc == SEAM_BUSY)
 		return SEAM_BUSY;
 	if ((rc == SEAM_MAPPINGS || rc == SEAM_OOM_VA) && (free_views(engine, attempt) || spare_all(engine, attempt)))
 		return SEAM_BUSY;

@@ -21,17 +21,22 @@ void seam__price_refused(struct seam_price *price)
 	price->owed = 0;
 }
 
-void seam__price_keep_peak(struct seam_price *price, uint64_t live_peak_bytes)
+void seam__price_note_live(struct seam_price *price, uint64_t live_bytes)
 {
-	price->live_peak_bytes = seam__bits_max(price->live_peak_bytes, live_peak_bytes);
+	price->live_peak_bytes = seam__bits_max(price->live_peak_bytes, live_bytes);
 }
 
-bool seam__price_favours_growth(const struct seam_price *price, const struct seam_memory *memory, uint64_t requests,
-	uint64_t live_peak_bytes, uint64_t bytes)
+void seam__price_restart(struct seam_price *price)
+{
+	price->owed = 0;
+	price->live_peak_bytes = 0;
+}
+
+bool seam__price_favours_growth(
+	const struct seam_price *price, const struct seam_memory *memory, uint64_t requests, uint64_t bytes)
 {
 	if (owed_by(price, requests) <= SEAM_PRICE_MAPPINGS * memory->chunk_count)
 		return false;
-	const uint64_t peak_bytes = seam__bits_max(price->live_peak_bytes, live_peak_bytes);
-	const uint64_t most = peak_bytes + peak_bytes / SEAM_PRICE_PARTS;
+	const uint64_t most = price->live_peak_bytes + price->live_peak_bytes / SEAM_PRICE_PARTS;
 	return memory->reserved_bytes + bytes <= most && seam__memory_room(memory) >= most - memory->reserved_bytes;
 }

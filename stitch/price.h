@@ -7,8 +7,9 @@
  * Beyond that a request is served by growth, until the pool has a tenth more than the most that lived. Where it has, or
  * where the device has no room for all of the tenth, everything is stitched.
  *
- * While there is room to grow that bounds what stitching costs over any stretch of requests: one mapping for each, and
- * those of the chunks.
+ * While there is room to grow that bounds what stitching costs over any stretch of requests: one mapping for each,
+ * those of the chunks, and those of one more view. Room is what the device has, less what this pool has: what others
+ * have shows when the device refuses. All groups have one account.
  *
  * Not here: which chunks are stitched (gather.c), how the pool grows (grow.c).
  *
@@ -29,8 +30,14 @@ struct seam_memory;
 struct seam_price {
 	uint64_t owed;            /* mappings that were made, and that no request has paid for */
 	uint64_t requests;        /* that have paid */
-	uint64_t live_peak_bytes; /* before the peaks were reset */
+	uint64_t live_peak_bytes; /* the most that was live where the pool would stitch or grow, since it was trimmed */
 };
+
+/* So much is live, with the request for which the pool is to stitch or grow. */
+void seam__price_note_live(struct seam_price *price, uint64_t live_bytes);
+
+/* Memory went back to the device. The account begins anew: what was live before is no reason to take it again. */
+void seam__price_restart(struct seam_price *price);
 
 /* A new view maps so many chunks; so many requests were served by now. */
 void seam__price_stitched(struct seam_price *price, uint64_t requests, uint64_t mappings);
@@ -39,12 +46,8 @@ void seam__price_stitched(struct seam_price *price, uint64_t requests, uint64_t 
  * device is not asked at every request. */
 void seam__price_refused(struct seam_price *price);
 
-/* The counter of the most that lived is about to be reset. */
-void seam__price_keep_peak(struct seam_price *price, uint64_t live_peak_bytes);
-
-/* Whether growth by `bytes` is to serve a request that could be stitched. live_peak_bytes: since the peaks were reset.
- */
-bool seam__price_favours_growth(const struct seam_price *price, const struct seam_memory *memory, uint64_t requests,
-	uint64_t live_peak_bytes, uint64_t bytes);
+/* Whether growth by `bytes` is to serve a request that could be stitched. */
+bool seam__price_favours_growth(
+	const struct seam_price *price, const struct seam_memory *memory, uint64_t requests, uint64_t bytes);
 
 #endif

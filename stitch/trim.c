@@ -209,6 +209,8 @@ enum seam_rc seam__engine_trim_group(
 		}
 	}
 	shrink(engine);
+	if (released != 0)
+		seam__price_restart(&engine->price);
 	*ret_released_bytes = released;
 	return rc == SEAM_OK && refused ? SEAM_DRIVER : rc;
 }

@@ -170,7 +170,6 @@ static void reset_engine_peaks(struct seam_engine *engine)
 {
 	struct seam_engine_counts *counts = &engine->counts;
 	counts->live_requested_bytes_peak = counts->live_requested_bytes;
-	seam__price_keep_peak(&engine->price, counts->live_bytes_peak);
 	counts->live_bytes_peak = counts->live_bytes;
 	counts->live_blocks_peak = counts->live_blocks;
 	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;

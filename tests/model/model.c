@@ -77,11 +77,11 @@ static void pay_account(void)
 		LIST_FIRST(&runtime->active_plans)->price_steps = 0;
 }
 
-/* Random requests use hardly a view again, but few are live at a time: the price is due half of the time. */
+/* Random requests do not come near the price: it is due half of the time. */
 static void owe_price(void)
 {
-	if ((model.row->features & MODEL_PRICE) != 0 && model.op / PAID_OPERATIONS % 2 == 0)
-		model.pool->engine.price.owed = UINT64_MAX / 2;
+	if ((model.row->features & MODEL_PRICE) != 0)
+		model.pool->engine.price.owed = model.op / PAID_OPERATIONS % 2 == 0 ? UINT64_MAX / 2 : 0;
 }
 
 static bool run(const struct model_row *row, uint64_t seed, uint64_t operations, uint64_t slowness)

@@ -90,8 +90,9 @@ static void judge_growth(struct model *model, uint64_t bytes, uint64_t whole_bef
 {
 	const struct seam_engine *engine = &model->pool->engine;
 	const uint64_t grown = engine->memory.reserved_bytes - reserved_before;
-	const bool has_price = engine->policy.stitching == SEAM_STITCH_AUTO;
-	if (has_price && engine->memory.reserved_bytes <= engine->counts.live_bytes_peak / 10 * 11)
+	const bool is_due = engine->policy.stitching == SEAM_STITCH_AUTO &&
+		engine->price.owed > SEAM_PRICE_MAPPINGS * engine->memory.chunk_count;
+	if (is_due && engine->memory.reserved_bytes <= engine->counts.live_bytes_peak / 10 * 11)
 		return;
 	if (engine->memory.reserved_bytes > reserved_before && whole_before >= bytes)
 		model_fail(model,

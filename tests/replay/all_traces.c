@@ -14,7 +14,7 @@
 #include "tap.h"
 
 #define LARGE_BYTES (UINT64_C(4) << 30) /* from here on the promise of efficiency holds, for one iteration */
-#define LEAST_PERCENT 97                /* where stitching has no price: it may cost a tenth of what lives */
+#define LEAST_PERCENT 97                /* without a price */
 
 static bool run_with(const struct seam_trace *trace, enum ref_kind kind, const struct seam_config *config,
 	uint32_t iterations, struct replay_result *result)
@@ -46,6 +46,9 @@ static void judge_efficiency(const struct seam_trace *trace, const struct replay
 		return;
 	const double percent = 100.0 * (double)growth.peak_live_bytes / (double)growth.peak_reserved_bytes;
 	ok(percent >= LEAST_PERCENT, "efficiency is at least %d %% (%.2f)", LEAST_PERCENT, percent);
+	/* Its sizes are random: no view is used again within an iteration. */
+	if (strcmp(tap_part, "loguni_big.csv.xz") != 0)
+		ok(seam->peak_reserved_bytes == growth.peak_reserved_bytes, "nothing is reserved at a price");
 	ok(seam->peak_reserved_bytes <= growth.peak_reserved_bytes + growth.peak_live_bytes / 10,
 		"a tenth of what lives is the price at most (%.1f and %.1f MiB)",
 		(double)seam->peak_reserved_bytes / 0x1p20, (double)growth.peak_reserved_bytes / 0x1p20);
@@ -56,8 +59,7 @@ static void compare(const struct seam_trace *trace, const struct replay_result *
 {
 	const struct replay_result *seam = &results[REF_SEAM];
 	const struct replay_result *caching = &results[REF_CACHING];
-	/* A hundredth: chunks that grow with the pool leave more at their ends than a few large requests leave of
-	 * cudaMalloc's segments. The worst of bench/results/sweep-6.md is 0.7 points behind. */
+	/* A hundredth: chunks leave more at their ends than a few large requests leave of cudaMalloc's segments. */
 	ok(seam->peak_reserved_bytes <= caching->peak_reserved_bytes + caching->peak_reserved_bytes / 100,
 		"%u iterations: seam reserves at most a hundredth more than caching (%.1f and %.1f MiB)", iterations,
 		(double)seam->peak_reserved_bytes / 0x1p20, (double)caching->peak_reserved_bytes / 0x1p20);

@@ -51,13 +51,14 @@ static void make_stitching_dear(enum seam_stitching stitching)
 	for (unsigned i = 0; i < 20; i += 2)
 		give(blocks[i]);
 	engine.price.owed = 1000;
+	seam__price_note_live(&engine.price, MIB(40));
 }
 
 Test(policies, dear_stitching_grows_by_a_tenth_and_stitches_again)
 {
 	make_stitching_dear(SEAM_STITCH_AUTO);
 	cr_expect_not(alloc(4)->view->stitched);
-	cr_expect_eq(engine.memory.reserved_bytes, MIB(44), "the free chunk at the end was not used");
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(44));
 	const uint64_t reserved = engine.memory.reserved_bytes;
 	cr_expect(alloc(4)->view->stitched);
 	cr_expect_eq(engine.memory.reserved_bytes, reserved);
@@ -74,8 +75,8 @@ Test(policies, growth_stitches_at_any_price)
 Test(policies, dear_stitching_does_not_grow_where_the_device_has_no_room_for_a_tenth)
 {
 	make_stitching_dear(SEAM_STITCH_AUTO);
-	engine.memory.capacity_bytes = MIB(43);
-	cr_expect(alloc(4)->view->stitched);
+	engine.memory.capacity_bytes = MIB(44) - 1;
+	cr_expect(alloc_on(MIB(3), stream_a)->view->stitched);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(40));
 }
 
@@ -86,6 +87,16 @@ Test(policies, growth_at_a_price_that_the_device_refuses_is_stitched)
 	cr_expect(alloc(4)->view->stitched);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(40));
 	cr_expect_eq(engine.price.owed, 2);
+	cr_expect_eq(engine.counts.retries, 0);
+}
+
+Test(policies, a_trim_begins_the_account_anew)
+{
+	make_stitching_dear(SEAM_STITCH_AUTO);
+	wait_for_all();
+	cr_expect_eq(trim_to(MIB(38)), MIB(2));
+	cr_expect_eq(engine.price.owed, 0);
+	cr_expect_eq(engine.price.live_peak_bytes, 0);
 }
 
 Test(policies, oom_stitches_only_when_growth_fails)

@@ -12,7 +12,7 @@ static struct seam_memory memory;
 /* A pool of 50 chunks, 100 MiB, on a device of 1 GiB; all of it was live. */
 static void make_pool(void)
 {
-	price = (struct seam_price){0};
+	price = (struct seam_price){.live_peak_bytes = MIB(100)};
 	memory = (struct seam_memory){
 		.chunk_count = 50, .reserved_bytes = MIB(100), .capacity_bytes = UINT64_MAX, .device_bytes = MIB(1024)};
 }
@@ -23,7 +23,7 @@ TestSuite(price, .init = make_pool);
 
 static bool favours(uint64_t bytes)
 {
-	return seam__price_favours_growth(&price, &memory, REQUESTS, MIB(100), bytes);
+	return seam__price_favours_growth(&price, &memory, REQUESTS, bytes);
 }
 
 static void stitch(uint64_t mappings)
@@ -65,13 +65,25 @@ Test(price, the_pool_grows_to_a_tenth_above_the_most_that_lived)
 	cr_expect_not(favours(1));
 }
 
-Test(price, a_peak_that_was_reset_counts)
+Test(price, the_most_that_was_live_counts)
 {
 	stitch(1000);
-	seam__price_keep_peak(&price, MIB(200));
-	seam__price_keep_peak(&price, MIB(100));
+	seam__price_note_live(&price, MIB(200));
+	seam__price_note_live(&price, MIB(100));
 	cr_expect(favours(MIB(120)));
 	cr_expect_not(favours(MIB(122)));
+}
+
+Test(price, a_pool_that_was_trimmed_begins_anew)
+{
+	stitch(1000);
+	seam__price_restart(&price);
+	cr_expect_not(favours(MIB(2)), "mappings are owed");
+	stitch(1000);
+	memory.reserved_bytes = MIB(20);
+	seam__price_note_live(&price, MIB(20));
+	cr_expect(favours(MIB(2)));
+	cr_expect_not(favours(MIB(4)), "what was live before is asked for again");
 }
 
 Test(price, the_device_needs_room_for_the_whole_tenth)
