@@ -163,7 +163,7 @@ static bool is_scattered(struct seam_group *group, uint64_t bytes)
 	return true;
 }
 
-/* What growth at the end takes for the request. */
+/* Bytes by which the home view grows if the request is served at its end. */
 static uint64_t bytes_at_end(const struct seam_engine *engine, const struct seam_ask *ask)
 {
 	struct seam_ppool *ppool = &ask->group->classes[ask->class];
@@ -172,13 +172,13 @@ static uint64_t bytes_at_end(const struct seam_engine *engine, const struct seam
 	return seam__bits_align_up(ask->bytes - tail_bytes, engine->memory.granularity_bytes);
 }
 
-/* What is lacking to a stitch. */
+/* Bytes that the free chunks are short of the request. */
 static uint64_t bytes_missing(const struct seam_ask *ask, uint64_t stitchable_bytes)
 {
 	return ask->bytes - seam__bits_min(stitchable_bytes, ask->bytes);
 }
 
-/* Whether growth at the end is to serve the request although less would do if what is free were stitched. */
+/* Growth at the end is to serve the request, although stitching the free chunks would take less. */
 static bool favours_growth(const struct seam_engine *engine, const struct attempt *attempt, uint64_t stitchable_bytes)
 {
 	const uint64_t at_end = bytes_at_end(engine, attempt->ask);

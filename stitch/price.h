@@ -25,7 +25,7 @@ struct seam_memory;
 
 /* The figures behind the two are in bench/results/ablation.md, "A price for a byte". */
 #define SEAM_PRICE_MAPPINGS 8u /* for each chunk: gpt2-VR makes 7.5 in its first iteration, and none later */
-#define SEAM_PRICE_PARTS 10u   /* of what lived at most: by one of them the pool may be larger */
+#define SEAM_PRICE_PARTS 10u   /* of the peak of live bytes: the pool may be larger by one of them */
 
 struct seam_price {
 	uint64_t owed;            /* mappings that were made, and that no request has paid for */
@@ -36,7 +36,7 @@ struct seam_price {
 /* So much is live, with the request for which the pool is to stitch or grow. */
 void seam__price_note_live(struct seam_price *price, uint64_t live_bytes);
 
-/* Memory went back to the device. The account begins anew: what was live before is no reason to take it again. */
+/* Memory went back to the device. The account begins anew, so that an earlier peak does not bring it back. */
 void seam__price_restart(struct seam_price *price);
 
 /* A new view maps so many chunks; so many requests were served by now. */
@@ -46,7 +46,7 @@ void seam__price_stitched(struct seam_price *price, uint64_t requests, uint64_t 
  * device is not asked at every request. */
 void seam__price_refused(struct seam_price *price);
 
-/* Whether growth by `bytes` is to serve a request that could be stitched. */
+/* True: growth by `bytes` is to serve a request that could be stitched. */
 bool seam__price_favours_growth(
 	const struct seam_price *price, const struct seam_memory *memory, uint64_t requests, uint64_t bytes);
 

@@ -35,7 +35,7 @@ static bool run(const struct seam_trace *trace, enum ref_kind kind, uint32_t ite
 	return run_with(trace, kind, NULL, iterations, result);
 }
 
-/* What the pool reserves for one iteration if it stitches at any price, and how much more it takes by default. */
+/* The promise for one iteration, of a pool that stitches at any price; and how much more the default takes. */
 static void judge_efficiency(const struct seam_trace *trace, const struct replay_result *seam)
 {
 	struct seam_config config;
