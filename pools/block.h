@@ -25,7 +25,6 @@
 
 #include <seam/rc.h>
 
-#include "hash.h"
 #include "list.h"
 #include "memory.h"
 #include "stream.h"
@@ -50,23 +49,26 @@ struct seam_block_use {
 };
 
 struct seam_block {
-	TAILQ_ENTRY(seam_block) link; /* in view->blocks */
+	/* What a search for a fit and a free beside it read: one cache line. */
+	uint64_t offset, bytes; /* in the view */
+	union {
+		RB_ENTRY(seam_block) by_size;    /* free: in its fit; a hole: among the holes of its class */
+		TAILQ_ENTRY(seam_block) pending; /* pending */
+	};
 	struct seam_view *view;
-	uint64_t offset, bytes;     /* in the view */
-	struct seam_stream *stream; /* live, pending: asked for on it. Free: may be used there at once. NULL (free
-				       only): anywhere. LOST: as it was when free. Referenced. */
-	uint64_t stamp;             /* free, LOST: of its newest free on `stream` */
-	uint8_t is;                 /* enum seam_block_is */
-	uint8_t fresh;              /* free: its place in seam_fit.fresh, from 1; 0: not there */
+	uint8_t is;     /* enum seam_block_is */
+	uint8_t fresh;  /* free: its place in seam_fit.fresh, from 1; 0: not there */
 	bool at_border; /* free for every stream, and in the list of those that touch a block of one stream (border.h)
 			 */
 	bool captured;  /* live: handed out during a capture */
 	uint32_t first_slot; /* an extent: its first whole chunk's; else near it: where a search begins */
-	uint64_t sizes; /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0:
-			   not known */
+
+	TAILQ_ENTRY(seam_block) link; /* in view->blocks */
+	struct seam_stream *stream;   /* live, pending: asked for on it. Free: may be used there at once. NULL (free
+					 only): anywhere. LOST: as it was when free. Referenced. */
+	uint64_t stamp;               /* free, LOST: of its newest free on `stream` */
 	union {
 		struct {                                /* free */
-			RB_ENTRY(seam_block) by_size;   /* in its fit; a hole: among the holes of its class */
 			TAILQ_ENTRY(seam_block) border; /* valid while at_border */
 			RB_ENTRY(seam_block) by_run;    /* an extent (extent.h): among those of its fit */
 			RB_ENTRY(seam_block) by_offset; /* an extent: among those of its home view */
@@ -74,20 +76,18 @@ struct seam_block {
 						 too few */
 			uint64_t sizes_below; /* an extent: the bits of all extents in its subtree of by_run */
 		};
-		struct { /* live, pending */
-			union {
-				UT_hash_handle by_va;            /* live */
-				TAILQ_ENTRY(seam_block) pending; /* pending */
-			};
+		struct {                          /* live, pending */
 			uint64_t requested_bytes; /* live */
-			uint64_t tag;             /* live: the caller's */
 			uint64_t serial;          /* live: its number in the recording; lib/core sets it */
 			struct seam_block_use *uses;
+			uint64_t tag; /* live: the caller's */
 		};
 		struct seam_chunk *chunk;       /* LOST: the chunk that is away */
 		const struct seam_view *lessee; /* LEASED: the arena's view */
 	};
-	uint64_t va;         /* key of by_va */
+	uint64_t sizes; /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0:
+			   not known */
+	uint64_t va;    /* live: its address */
 	uint32_t slot_count; /* free: its whole chunks if it is an extent, else 0 */
 };
 
@@ -117,8 +117,13 @@ void seam__block_resize(struct seam_block *block, uint64_t offset, uint64_t byte
 /* The neighbour that touches it, or NULL. */
 static inline struct seam_block *seam__block_before(const struct seam_block *block)
 {
-	struct seam_block *other = TAILQ_PREV(block, seam_blocks, link);
-	return other != NULL && other->offset + other->bytes == block->offset ? other : NULL;
+	/* Not TAILQ_PREV: it reads the block before that, too. */
+	struct seam_block **next_of_other = block->link.tqe_prev;
+	if (next_of_other == &block->view->blocks.tqh_first)
+		return NULL;
+	struct seam_block *other =
+		(struct seam_block *)(void *)((char *)next_of_other - offsetof(struct seam_block, link));
+	return other->offset + other->bytes == block->offset ? other : NULL;
 }
 
 static inline struct seam_block *seam__block_after(const struct seam_block *block)

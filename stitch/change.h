@@ -103,17 +103,6 @@ void seam__group_note(struct seam_group *group, struct seam_view *view, bool cap
 /* Its views and blocks are gone. */
 void seam__group_fini(struct seam_engine *engine, struct seam_group *group);
 
-/* An entry that is nobody's, so that the table of live blocks stays as large as it is. */
-struct seam_live_mark {
-	struct seam_block block;
-	unsigned noexpand;
-};
-
-/* From here to seam__live_unfix() seam__make_live() cannot fail. Both under the same hold of `lock`. Errors:
- * SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__live_fix(struct seam_engine *engine, struct seam_live_mark *mark);
-void seam__live_unfix(struct seam_engine *engine, struct seam_live_mark *mark);
-
 /* Makes a free block (in no fit) live. Locked. Errors: SEAM_OOM_META: it is free as before. */
 SEAM_MUST_USE enum seam_rc seam__make_live(
 	struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block);

@@ -278,8 +278,7 @@ enum seam_rc seam__checkpoint_restore(struct seam_engine *engine, struct seam_gr
 		return rc;
 	/* They are there now, and nobody else can take them before `lock` is dropped. */
 	seam__slab_unreserve(&engine->block_slab, nodes);
-	struct seam_live_mark mark;
-	rc = seam__live_fix(engine, &mark);
+	rc = seam__live_reserve(&engine->live, engine->meta, after_count);
 	if (rc != SEAM_OK)
 		return rc;
 	const struct seam_engine_counts counts = engine->counts;
@@ -298,6 +297,5 @@ enum seam_rc seam__checkpoint_restore(struct seam_engine *engine, struct seam_gr
 		for (uint64_t i = 0; i < before_count; i++)
 			seam__uses_clear(engine, &before[i].uses);
 	}
-	seam__live_unfix(engine, &mark);
 	return rc;
 }

@@ -8,12 +8,6 @@
 #include "meta.h"
 #include "uses.h"
 
-/* Live blocks by address: a multiplication spreads the high bits that differ into those that pick the bucket. */
-static inline unsigned hash_va(uint64_t va)
-{
-	return (unsigned)((va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
-}
-
 enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver, struct seam_meta *meta,
 	const struct seam_policy *policy, const struct seam_phys_props *props)
 {
@@ -40,8 +34,7 @@ enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *d
 
 void seam__engine_fini(struct seam_engine *engine)
 {
-	struct seam_meta *hash_meta = engine->meta;
-	HASH_CLEAR(by_va, engine->live);
+	seam__live_fini(&engine->live, engine->meta);
 	struct seam_view *view;
 	TAILQ_FOREACH(view, &engine->memory.view_list, all)
 	{
@@ -71,24 +64,21 @@ void seam__engine_fini(struct seam_engine *engine)
 
 struct seam_block *seam__engine_find(struct seam_engine *engine, uint64_t va)
 {
-	struct seam_block *block = NULL;
-	HASH_FIND_BYHASHVALUE(by_va, engine->live, &va, sizeof va, hash_va(va), block);
-	return block;
+	return seam__live_at(&engine->live, va);
 }
 
 enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *ask, struct seam_block *block)
 {
-	struct seam_meta *hash_meta = engine->meta;
-	bool hash_failed = false;
 	struct seam_view *view = block->view;
-	HASH_ADD_BYHASHVALUE(by_va, engine->live, va, sizeof block->va, hash_va(block->va), block);
-	if (hash_failed) {
+	enum seam_rc rc = seam__live_reserve(&engine->live, engine->meta, 1);
+	if (__builtin_expect(rc != SEAM_OK, 0)) {
 		struct seam_stream *stream = block->stream != NULL ? block->stream : ask->stream;
 		block = seam__ppool_put(block, stream, seam__stream_stamp(stream));
 		if (view->stitched)
 			seam__ppool_settle(block);
-		return SEAM_OOM_META;
+		return rc;
 	}
+	seam__live_insert(&engine->live, block);
 	block->is = SEAM_IS_LIVE;
 	seam__block_set_stream(block, ask->stream);
 	block->requested_bytes = ask->requested_bytes;
@@ -126,8 +116,7 @@ static void set_free(struct seam_block *block, uint64_t stamp)
 /* The block, of the table of live ones, is live no longer. */
 static void end_life(struct seam_engine *engine, struct seam_block *block)
 {
-	struct seam_meta *hash_meta = engine->meta;
-	HASH_DELETE(by_va, engine->live, block);
+	seam__live_remove(&engine->live, block);
 	struct seam_engine_counts *counts = &engine->counts;
 	counts->frees++;
 	counts->live_requested_bytes -= block->requested_bytes;
@@ -153,27 +142,6 @@ void seam__engine_free_passed(struct seam_engine *engine, struct seam_block *blo
 {
 	end_life(engine, block);
 	set_free(block, 0);
-}
-
-enum seam_rc seam__live_fix(struct seam_engine *engine, struct seam_live_mark *mark)
-{
-	struct seam_meta *hash_meta = engine->meta;
-	bool hash_failed = false;
-	*mark = (struct seam_live_mark){0};
-	HASH_ADD_BYHASHVALUE(by_va, engine->live, va, sizeof mark->block.va, hash_va(0), &mark->block);
-	if (hash_failed)
-		return SEAM_OOM_META;
-	mark->noexpand = engine->live->by_va.tbl->noexpand;
-	engine->live->by_va.tbl->noexpand = 1;
-	return SEAM_OK;
-}
-
-void seam__live_unfix(struct seam_engine *engine, struct seam_live_mark *mark)
-{
-	struct seam_meta *hash_meta = engine->meta;
-	engine->live->by_va.tbl->noexpand = mark->noexpand;
-	struct seam_block *block = &mark->block;
-	HASH_DELETE(by_va, engine->live, block);
 }
 
 enum seam_rc seam__engine_record(struct seam_engine *engine, struct seam_block *block, struct seam_stream *stream)
@@ -326,12 +294,17 @@ static const char *check_group(struct seam_group *group)
 static const char *check_live(struct seam_engine *engine)
 {
 	uint64_t blocks = 0, bytes = 0, requested = 0;
-	for (struct seam_block *block = engine->live; block != NULL; block = block->by_va.next) {
-		if (block->is != SEAM_IS_LIVE)
+	const char *broken = seam__live_check(&engine->live);
+	if (broken != NULL)
+		return broken;
+	uint64_t at = 0;
+	struct seam_block *live;
+	while ((live = seam__live_next(&engine->live, &at)) != NULL) {
+		if (live->is != SEAM_IS_LIVE)
 			return "EN1: a block in the live table is not live";
 		blocks++;
-		bytes += block->bytes;
-		requested += block->requested_bytes;
+		bytes += live->bytes;
+		requested += live->requested_bytes;
 	}
 	const struct seam_engine_counts *counts = &engine->counts;
 	if (blocks != counts->live_blocks - counts->planned_blocks ||

@@ -33,6 +33,7 @@
 
 #include "block.h"
 #include "lockrank.h"
+#include "live.h"
 #include "memory.h"
 #include "ppool.h"
 #include "price.h"
@@ -111,7 +112,7 @@ struct seam_engine {
 	struct seam_slab block_slab, use_slab; /* lock */
 	struct seam_group common;              /* lock */
 	LIST_HEAD(, seam_group) groups;        /* lock. Private pools */
-	struct seam_block *live;               /* lock. Table by address */
+	struct seam_live live;                 /* lock */
 	struct seam_pending pending;           /* lock. Oldest first */
 	uint64_t uses;                         /* lock. Counts uses of stitched views, for StitchFree's order */
 	struct seam_price price;               /* lock */

@@ -23,11 +23,12 @@
 
 #define PAGE_BYTES ((size_t)65536)
 #define OBJECT_ALIGNMENT ((size_t)16)
+#define LINE_BYTES ((size_t)64) /* objects that are larger begin at one, so that what is used together lies in one */
 
-/* Head of a slab; the objects begin at the next multiple of OBJECT_ALIGNMENT. */
+/* Head of a slab: a line, with the objects behind it. */
 struct seam_slab_page {
 	struct seam_slab_page *next;
-	uint64_t unused; /* keeps the objects aligned */
+	unsigned char unused[64 - sizeof(void *)];
 };
 
 /* What a free object holds. */
@@ -35,7 +36,7 @@ struct seam_slab_object {
 	struct seam_slab_object *next;
 };
 
-_Static_assert(sizeof(struct seam_slab_page) % OBJECT_ALIGNMENT == 0, "objects behind the head are aligned");
+_Static_assert(sizeof(struct seam_slab_page) == LINE_BYTES, "objects behind the head are aligned");
 
 static unsigned char *page_objects(const struct seam_slab_page *page)
 {
@@ -45,7 +46,8 @@ static unsigned char *page_objects(const struct seam_slab_page *page)
 void seam__slab_init(struct seam_slab *slab, struct seam_meta *meta, size_t object_bytes)
 {
 	SEAM_ASSERT(object_bytes > 0 && object_bytes <= PAGE_BYTES / 2);
-	size_t rounded_bytes = (object_bytes + OBJECT_ALIGNMENT - 1) & ~(OBJECT_ALIGNMENT - 1);
+	const size_t alignment = object_bytes > LINE_BYTES ? LINE_BYTES : OBJECT_ALIGNMENT;
+	const size_t rounded_bytes = (object_bytes + alignment - 1) & ~(alignment - 1);
 	*slab = (struct seam_slab){
 		.meta = meta,
 		.object_bytes = rounded_bytes,

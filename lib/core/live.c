@@ -60,7 +60,9 @@ bool seam__live_around(struct seam_pool *pool, uint64_t va, struct seam_found *r
 		*ret_found = of_planned(active, plan_block);
 		return true;
 	}
-	for (struct seam_block *block = pool->engine.live; block != NULL; block = block->by_va.next) {
+	uint64_t at = 0;
+	struct seam_block *block;
+	while ((block = seam__live_next(&pool->engine.live, &at)) != NULL) {
 		if (va - block->va < block->bytes) {
 			*ret_found = of_block(block);
 			return true;

@@ -5,6 +5,7 @@
 #include "bits.h"
 #include "check.h"
 #include "learner_impl.h"
+#include "meta.h"
 #include "planned_impl.h"
 #include "trial.h"
 
