@@ -7,7 +7,9 @@
  * the last page of each chunk of a block on the streams that use it and compares them before it is freed, so that
  * memory handed over too early is an error.
  *
- * Not here: programs that were recorded (sweep), and streams at random (`seam replay --perturb streams`).
+ * What it cannot show: work takes no longer on the device than those two pages of each chunk, so that nearly all of it
+ * has passed by the next request. Not here: programs that were recorded (sweep), and streams at random (`seam replay
+ * --perturb streams`).
  */
 #include <stdio.h>
 #include <string.h>
@@ -185,7 +187,7 @@ static bool measure(const struct pattern *pattern)
 			.iterations = SCHEDULE_STEPS,
 		};
 		rc = replay_run(trace, &options, error, &results[i]);
-		if (rc == SEAM_OK && (results[i].oom || results[i].steps == 0))
+		if (rc == SEAM_OK && results[i].oom)
 			rc = SEAM_OOM_DEVICE;
 	}
 	seam_trace_free(trace);

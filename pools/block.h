@@ -49,7 +49,8 @@ struct seam_block_use {
 };
 
 struct seam_block {
-	/* What a search for a fit and a free beside it read: one cache line. */
+	/* What a search for a fit, and a free beside a live block, read: one cache line, where the slab's memory is
+	 * aligned. */
 	uint64_t offset, bytes; /* in the view */
 	union {
 		RB_ENTRY(seam_block) by_size;    /* free: in its fit; a hole: among the holes of its class */
@@ -87,9 +88,11 @@ struct seam_block {
 	};
 	uint64_t sizes; /* home view: bit per class of size of the chunks that it touches; too many, never too few; 0:
 			   not known */
-	uint64_t va;    /* live: its address */
+	uint64_t va;    /* its address; the key in live.h while it is live */
 	uint32_t slot_count; /* free: its whole chunks if it is an extent, else 0 */
 };
+
+_Static_assert(offsetof(struct seam_block, link) == 64, "the first line is what it says");
 
 /* Gives the block a stream (NULL: none), keeping references right. */
 static inline void seam__block_set_stream(struct seam_block *block, struct seam_stream *stream)
@@ -114,16 +117,21 @@ void seam__block_remove(struct seam_slab *slab, struct seam_block *block);
  * table. */
 void seam__block_resize(struct seam_block *block, uint64_t offset, uint64_t bytes);
 
+/* The block before it in its view's list, or NULL. As libbsd's TAILQ_PREV_FAST, which other libraries lack: TAILQ_PREV
+ * reads the block before that, too. */
+static inline struct seam_block *seam__block_prev(const struct seam_block *block)
+{
+	struct seam_block **next_of_prev = block->link.tqe_prev;
+	if (next_of_prev == &block->view->blocks.tqh_first)
+		return NULL;
+	return (struct seam_block *)(void *)((char *)next_of_prev - offsetof(struct seam_block, link.tqe_next));
+}
+
 /* The neighbour that touches it, or NULL. */
 static inline struct seam_block *seam__block_before(const struct seam_block *block)
 {
-	/* Not TAILQ_PREV: it reads the block before that, too. */
-	struct seam_block **next_of_other = block->link.tqe_prev;
-	if (next_of_other == &block->view->blocks.tqh_first)
-		return NULL;
-	struct seam_block *other =
-		(struct seam_block *)(void *)((char *)next_of_other - offsetof(struct seam_block, link));
-	return other->offset + other->bytes == block->offset ? other : NULL;
+	struct seam_block *other = seam__block_prev(block);
+	return other != NULL && other->offset + other->bytes == block->offset ? other : NULL;
 }
 
 static inline struct seam_block *seam__block_after(const struct seam_block *block)

@@ -21,7 +21,7 @@ void seam__border_note_slow(struct seam_block *block);
 /* A free block has entered its fit: notes the borders around it. */
 static inline void seam__border_note(struct seam_block *block)
 {
-	const struct seam_block *before = TAILQ_PREV(block, seam_blocks, link), *after = TAILQ_NEXT(block, link);
+	const struct seam_block *before = seam__block_prev(block), *after = TAILQ_NEXT(block, link);
 	if ((before != NULL && before->is == SEAM_IS_FREE) || (after != NULL && after->is == SEAM_IS_FREE))
 		seam__border_note_slow(block);
 }

@@ -7,10 +7,13 @@
 
 #define LEAST_PLACES UINT64_C(64)
 
-/* A multiplication spreads the bits that differ into the highest, which pick the place. */
+/* The highest bits pick the place. Two multiplications: with one, equal blocks beside each other lie in long runs where
+ * their size is near a Fibonacci number of 512 bytes. */
 static uint64_t own_place(const struct seam_live *live, uint64_t va)
 {
-	return va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> live->shift;
+	uint64_t hash = va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash >> live->shift;
 }
 
 static uint64_t next_place(const struct seam_live *live, uint64_t at)

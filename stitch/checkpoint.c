@@ -220,7 +220,7 @@ static enum seam_rc place(
 		.tag = kept->tag,
 	};
 	rc = seam__make_live(engine, &ask, block);
-	SEAM_VERIFY(rc == SEAM_OK); /* the table is fixed */
+	SEAM_VERIFY(rc == SEAM_OK); /* seam__checkpoint_restore() made room */
 	block->serial = kept->serial;
 	block->captured = kept->captured; /* its view is pinned since then */
 	block->uses = kept->uses;

@@ -32,8 +32,8 @@
 #include <seam/rc.h>
 
 #include "block.h"
-#include "lockrank.h"
 #include "live.h"
+#include "lockrank.h"
 #include "memory.h"
 #include "ppool.h"
 #include "price.h"

@@ -23,7 +23,7 @@
 
 #define PAGE_BYTES ((size_t)65536)
 #define OBJECT_ALIGNMENT ((size_t)16)
-#define LINE_BYTES ((size_t)64) /* objects that are larger begin at one, so that what is used together lies in one */
+#define LINE_BYTES ((size_t)64) /* a multiple of it apart are larger objects, so that their lines are alike */
 
 /* Head of a slab: a line, with the objects behind it. */
 struct seam_slab_page {
@@ -36,7 +36,7 @@ struct seam_slab_object {
 	struct seam_slab_object *next;
 };
 
-_Static_assert(sizeof(struct seam_slab_page) == LINE_BYTES, "objects behind the head are aligned");
+_Static_assert(sizeof(struct seam_slab_page) == LINE_BYTES, "objects behind the head are as aligned as it is");
 
 static unsigned char *page_objects(const struct seam_slab_page *page)
 {

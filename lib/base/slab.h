@@ -37,8 +37,8 @@ void seam__slab_init(struct seam_slab *slab, struct seam_meta *meta, size_t obje
  * bug. */
 uint64_t seam__slab_fini(struct seam_slab *slab);
 
-/* An object, its content undefined, aligned to 16; one of more than 64 bytes to 64 as far as the domain's memory is
- * (jemalloc's is, libc's need not be). NULL: SEAM_OOM_META. Never takes a reserved one. */
+/* An object, its content undefined, aligned to 16; one of more than 64 bytes to 64 if the domain's memory is
+ * (jemalloc's is, but for builds with checks; libc's need not be). NULL: SEAM_OOM_META. Never takes a reserved one. */
 __attribute__((warn_unused_result)) void *seam__slab_get(struct seam_slab *slab);
 
 /* Sets `count` objects aside for as many calls of seam__slab_get_reserved(), which then cannot fail: take them before a

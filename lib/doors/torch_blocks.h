@@ -121,8 +121,10 @@ private:
 
 	size_t own(const void *ptr) const
 	{
-		return static_cast<size_t>(
-			(reinterpret_cast<uintptr_t>(ptr) >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> shift_);
+		/* Twice, as in pools/live.c: with one multiplication blocks of some sizes lie in long runs. */
+		uint64_t hash = (reinterpret_cast<uintptr_t>(ptr) >> 9) * UINT64_C(0x9e3779b97f4a7c15);
+		hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+		return static_cast<size_t>(hash >> shift_);
 	}
 	size_t next(size_t at) const
 	{

@@ -16,10 +16,10 @@ rows() {
 }
 # At most 1.01 times what lives at once.
 shared() {
-	awk -F'|' '$2 ~ /once/ { found = $6 + 0 >= 99.0 && $4 + 0 < 60 } END { exit !found }' "$1"
+	awk -F'|' '$3 ~ /GiB/ && $6 + 0 >= 99.0 && $4 + 0 < 60 { found++ } END { exit found != 3 }' "$1"
 }
 silent() {
-	awk -F'|' '$3 ~ /GiB/ && $12 + 0 != 0 { bad = 1 } END { exit bad }' "$1"
+	awk -F'|' '$3 ~ /GiB/ && $12 ~ /^ 0 $/ { found++ } END { exit found != 3 }' "$1"
 }
 one() {
 	"$1" offload >one.txt && [ "$(grep -c GiB one.txt)" = 1 ] && grep -q '^| offload' one.txt
@@ -28,7 +28,7 @@ refused() {
 	! "$1" twice >out.txt 2>err.txt && grep -q "'twice'" err.txt && [ ! -s out.txt ]
 }
 ok 'a row for each pattern' rows "$command"
-ok 'memory of a side stream that is done is everybody'"'"'s' shared out.txt
+ok 'memory that another stream is done with is everybody'"'"'s' shared out.txt
 ok 'no memory call in the last step' silent out.txt
 ok 'one pattern alone' one "$command"
 ok 'a pattern that is not there is refused' refused "$command"

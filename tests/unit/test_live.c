@@ -100,6 +100,38 @@ Test(live, a_table_that_cannot_grow_is_as_it_was)
 	seam__live_fini(&live, meta);
 }
 
+/* How many places a block of a run has before it in the run at the most, with its own, if equal blocks lie beside each
+ * other. */
+static double mean_run(struct seam_live *live, uint64_t bytes)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < MOST; i++) {
+		blocks[i].va = (UINT64_C(3) << 40) + i * bytes;
+		cr_assert_eq(seam__live_reserve(live, meta, 1), SEAM_OK);
+		seam__live_insert(live, &blocks[i]);
+	}
+	uint64_t run = 0;
+	for (uint64_t at = 0; at < live->capacity; at++) {
+		run = live->places[at].va != 0 ? run + 1 : 0;
+		sum += run;
+	}
+	for (size_t i = 0; i < MOST; i++)
+		seam__live_remove(live, &blocks[i]);
+	return (double)sum / MOST;
+}
+
+Test(live, no_size_of_blocks_makes_long_runs)
+{
+	static const uint64_t sizes[] = {1, 377, 1292, 1597, 2016, 2584, 4096, 5777}; /* of 512 bytes */
+	struct seam_live live = {0};
+	lay_out(1);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		const double mean = mean_run(&live, sizes[i] * SEAM_BLOCK_BYTES);
+		cr_expect_lt(mean, 4, "blocks of %lu bytes: %.1f places", sizes[i] * SEAM_BLOCK_BYTES, mean);
+	}
+	seam__live_fini(&live, meta);
+}
+
 static void expect_broken(const struct seam_live *live, const char *name)
 {
 	const char *broken = seam__live_check(live);

@@ -17,7 +17,7 @@ static uint64_t slabs_held(void)
 
 Test(slab, objects_of_every_size_are_apart_and_aligned)
 {
-	static const size_t sizes[] = {1, 16, 40, 200, 1000, 32768 - 16};
+	static const size_t sizes[] = {1, 16, 40, 65, 200, 1000, 32768 - 16};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct seam_slab slab;
 		unsigned char *objects[100];
@@ -26,6 +26,9 @@ Test(slab, objects_of_every_size_are_apart_and_aligned)
 			objects[k] = seam__slab_get(&slab);
 			cr_assert_not_null(objects[k], "%zu bytes, object %d", sizes[i], k);
 			cr_assert_eq((uintptr_t)objects[k] % 16, sizes[i] > 0 ? (uintptr_t)objects[0] % 16 : 0);
+			if (sizes[i] > 64)
+				cr_assert_eq((uintptr_t)objects[k] % 64, (uintptr_t)objects[0] % 64,
+					"%zu bytes: lines of object %d", sizes[i], k);
 			memset(objects[k], k, sizes[i]);
 		}
 		for (int k = 0; k < 100; k++) {
