@@ -1,4 +1,4 @@
-/* streams.c: the program `streams`: what is reserved where streams hand memory to each other, by allocator.
+/* streams.c: the program `streams`: how much each allocator reserves where streams hand memory to each other.
  *
  *   streams [PATTERN...]   all of them, if none is named
  *
@@ -7,8 +7,9 @@
  * the last page of each chunk of a block on the streams that use it and compares them before it is freed, so that
  * memory handed over too early is an error.
  *
- * What it cannot show: work takes no longer on the device than those two pages of each chunk, so that nearly all of it
- * has passed by the next request. Not here: programs that were recorded (sweep), and streams at random (`seam replay
+ * Not shown: memory that another stream uses for long. Work takes no longer on the device than those two pages of each
+ * chunk, so that nearly all of it has passed by the next request. Not here: programs that were recorded (sweep), and
+ * streams at random (`seam replay
  * --perturb streams`).
  */
 #include <stdio.h>
@@ -105,7 +106,8 @@ static void write_once(struct writer *w)
 	}
 }
 
-/* What layers keep is copied to the host by another stream while the next ones run, and fetched before the way back. */
+/* Another stream copies the kept blocks of a layer to the host while the next layers run, and fetches them before the
+ * way back. */
 static void write_offload(struct writer *w)
 {
 	for (uint32_t n = 0; n < STEPS; n++) {
@@ -205,28 +207,19 @@ static bool measure(const struct pattern *pattern)
 	return puts("") >= 0;
 }
 
-static bool is_named(const struct pattern *pattern, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], pattern->name) == 0)
-			return true;
-	}
-	return argc == 1;
-}
-
-static bool is_known(const char *name)
+static const struct pattern *find(const char *name)
 {
 	for (size_t i = 0; i < PATTERNS; i++) {
 		if (strcmp(name, patterns[i].name) == 0)
-			return true;
+			return &patterns[i];
 	}
-	return false;
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		if (!is_known(argv[i])) {
+		if (find(argv[i]) == NULL) {
 			fprintf(stderr, "streams: no pattern '%s'; there are once, offload and prefetch\n", argv[i]);
 			return 2;
 		}
@@ -234,8 +227,9 @@ int main(int argc, char **argv)
 	puts("| pattern | peak live | caching | expandable | seam | driver ms: caching | expandable | seam | memory calls, last step: caching | expandable | "
 	     "seam |");
 	puts("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+	const size_t count = argc == 1 ? PATTERNS : (size_t)argc - 1;
 	bool well = true;
-	for (size_t i = 0; i < PATTERNS; i++)
-		well = (!is_named(&patterns[i], argc, argv) || measure(&patterns[i])) && well;
+	for (size_t i = 0; i < count; i++)
+		well = measure(argc == 1 ? &patterns[i] : find(argv[i + 1])) && well;
 	return fflush(stdout) == 0 && well ? 0 : 1;
 }

@@ -49,8 +49,8 @@ struct seam_block_use {
 };
 
 struct seam_block {
-	/* What a search for a fit, and a free beside a live block, read: one cache line, where the slab's memory is
-	 * aligned. */
+	/* One cache line, where the slab's memory is aligned: all that a search for a fit reads, and a free of a block
+	 * beside this one while it is live. */
 	uint64_t offset, bytes; /* in the view */
 	union {
 		RB_ENTRY(seam_block) by_size;    /* free: in its fit; a hole: among the holes of its class */

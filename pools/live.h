@@ -2,8 +2,8 @@
  *
  * Every free looks here for a block that was last touched long ago, so that what it takes is how many cache lines it
  * reads: one, as a rule. Addresses and pointers lie in one array; a block's place follows from its address, and it lies
- * there or in one of the next that are taken without a gap. What leaves is filled up by those that it displaced. The
- * array never becomes smaller.
+ * there or in one of the next that are taken without a gap. A place that
+ * is left is filled by a block that it displaced. The array never becomes smaller.
  *
  * Not here: blocks of plans (lib/runtime), counters (stitch/engine.h).
  *
