@@ -29,6 +29,8 @@ lib/runtime: stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace 
 lib/learn: lib/runtime stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/core: lib/runtime lib/learn stitch fallback lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/doors:
+lib/ghost/cuda: vmm lib/base
+lib/ghost/cudart: lib/ghost/cuda vmm lib/base
 tools: *
 bench: *
 tests: *
@@ -106,8 +108,8 @@ check_includes() {
 			if (match(text, /<[^>]*>/)) {
 				name = substr(text, RSTART + 1, RLENGTH - 2)
 				if (folder ~ /^include/ && name !~ /^(stdbool|stddef|stdint)\.h$/) print place "a public header needs only C: " name
-				if (name ~ /^(cuda|cuda_runtime)/ && folder != "vmm" && folder != "lib/doors" && folder !~ /^(bench|tests|tools)/)
-					print place "CUDA only in vmm and the doors"
+				if (name ~ /^(cuda|cuda_runtime)/ && folder != "vmm" && folder != "lib/doors" && folder !~ /^(lib\/ghost|bench|tests|tools)/)
+					print place "CUDA only in vmm, the doors and the ghost"
 				if (name ~ /jemalloc/) print place "jemalloc only through meta.h"
 				if (name ~ /^(jansson|zstd|lzma)/ && folder !~ /^(bench|tests|tools)/) print place "only tools may use " name
 				next
@@ -164,8 +166,9 @@ grep_code() {
 	done | grep -E "$1"
 }
 
+# The ghost stands for NVIDIA's libraries, and is no part of Seam's.
 check_heap() {
-	grep_code '(^|[^A-Za-z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|asprintf|vasprintf|getline|posix_memalign|aligned_alloc)[[:space:]]*\(' 'lib/base/meta.c'
+	grep_code '(^|[^A-Za-z0-9_>.])(malloc|calloc|realloc|free|strdup|strndup|asprintf|vasprintf|getline|posix_memalign|aligned_alloc)[[:space:]]*\(' 'lib/base/meta.c|lib/ghost/.*'
 }
 
 check_printing() {
@@ -257,7 +260,7 @@ check_invariants() {
 }
 
 check_readmes() {
-	for folder in lib/base lib/trace lib/plan lib/plan/* lib/runtime lib/learn lib/core lib/doors vmm pools stitch fallback tools tests bench; do
+	for folder in lib/base lib/trace lib/plan lib/plan/* lib/runtime lib/learn lib/core lib/doors lib/ghost vmm pools stitch fallback tools tests bench; do
 		[ -d "$folder" ] && [ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
 			echo "$folder has no README.md"
 	done

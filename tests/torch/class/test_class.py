@@ -3,7 +3,7 @@
 
 For each PyTorch ($SEAM_VENV, default ~/.cache/seam/venv, and the folders in $SEAM_TORCHS, each an unpacked wheel): the class is compiled by
 seamalloc.build with warnings as errors, then a program that is linked to that PyTorch's libc10_cuda.so drives it over the fake CUDA runtime of
-tests/fakecudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Skipped where there is no PyTorch.
+lib/ghost/cudart, and PyTorch's own _memory_viz.py opens the snapshot that it wrote. Skipped where there is no PyTorch.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def compile_program(torch: seam_build.Torch, cuda: Path, out: Path, runtime: Pat
     unit, tap = out / "class_test.cpp", out / "tap.o"
     unit.write_text("".join(f'#include "{HERE / part}"\n' for part in PARTS), encoding="utf-8")
     run(["cc", "-c", str(SOURCE / "tests/support/tap.c"), "-o", str(tap)])
-    folders = [runtime.parent, BUILD / "tests/fakecuda", torch.libraries, out, LIBRARY.parent]
+    folders = [runtime.parent, BUILD / "lib/ghost/cuda", torch.libraries, out, LIBRARY.parent]
     return run([
         *seam_build.compiler(), *seam_build.flags(torch, SOURCE / "lib/doors", SOURCE / "include", cuda), "-O0", "-Werror",
         f"-I{HERE}", f"-I{SOURCE / 'tests/support'}", str(unit), str(tap), "-o", str(out / "class_test"), str(runtime),
         f"-L{torch.libraries}", "-l:libc10_cuda.so", "-l:libc10.so", str(out / seam_build.LIBRARY), str(LIBRARY),
-        str(BUILD / "tests/fakecuda/libcuda.so.1"), "-Wl,--allow-shlib-undefined,--disable-new-dtags", f"-Wl,-rpath,{':'.join(map(str, folders))}",
+        str(BUILD / "lib/ghost/cuda/libcuda.so.1"), "-Wl,--allow-shlib-undefined,--disable-new-dtags", f"-Wl,-rpath,{':'.join(map(str, folders))}",
     ])  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def drive(name: str, torch: seam_build.Torch, out: Path) -> None:
     if torch.minor >= 12:
         runs["rejects what PyTorch's settings say"] = ["rejecting"]
     for what, arguments in runs.items():
-        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "SEAM_CONF": "", **settings.get(arguments[0], {})}
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/ghost/cuda"), "SEAM_CONF": "", **settings.get(arguments[0], {})}
         judge(f"{name}: the class {what}", run([str(out / "class_test"), *arguments], env=environment, timeout=300))
     viz = torch.libraries.parent / "cuda/_memory_viz.py"
     if snapshot.is_file() and viz.is_file():
@@ -92,7 +92,7 @@ def drive_torch(name: str, torch: seam_build.Torch, out: Path, runtime: Path) ->
     python = torch.libraries.parents[4] / "bin/python"
     if not (torch.libraries / "libtorch_cuda.so").is_file() or not python.is_file():
         return
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "tests/fakecuda"), "LD_PRELOAD": str(runtime), "SEAM_LIBRARY": str(LIBRARY), "SEAM_CONF": "",
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib/ghost/cuda"), "LD_PRELOAD": str(runtime), "SEAM_LIBRARY": str(LIBRARY), "SEAM_CONF": "",
                    "FAKECUDART_KERNELS": "skip"}  # 2.11 begins a capture with kernels, for random numbers
     command = [str(python), str(HERE / "in_torch.py"), str(SOURCE / "lib/doors/python/seamalloc"), str(out / seam_build.LIBRARY), str(out)]
     judge(f"{name}: Python programs get what they expect", run(command, env=environment, timeout=600))
@@ -111,7 +111,7 @@ def test(folder: Path) -> None:
         return
     ok(True, f"{name}: the class is compiled")
     major = torch.cuda.split(".", 1)[0]
-    runtime = BUILD / f"tests/fakecudart/cuda{major}/libcudart.so.{major}"
+    runtime = BUILD / f"lib/ghost/cudart/cuda{major}/libcudart.so.{major}"
     if not runtime.is_file():
         ok(True, f"{name}: the class is driven # SKIP no fake CUDA runtime {runtime.name} was built")
         return

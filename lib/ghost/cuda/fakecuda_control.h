@@ -15,8 +15,8 @@
  *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
  *   FAKECUDA_CLOCK=1        fakecuda_ticks() counts
  */
-#ifndef SEAM_TESTS_FAKECUDA_CONTROL_H
-#define SEAM_TESTS_FAKECUDA_CONTROL_H
+#ifndef SEAM_FAKECUDA_CONTROL_H
+#define SEAM_FAKECUDA_CONTROL_H
 
 #include <stdint.h>
 

@@ -14,7 +14,7 @@
 
 bool rt_skips_kernels(void)
 {
-	const char *mode = getenv("FAKECUDART_KERNELS");
+	const char *mode = secure_getenv("FAKECUDART_KERNELS");
 	return mode != NULL && strcmp(mode, "skip") == 0;
 }
 

@@ -1,6 +1,6 @@
 /* fakecuda.h: what the parts of the fake driver share. */
-#ifndef SEAM_TESTS_FAKECUDA_H
-#define SEAM_TESTS_FAKECUDA_H
+#ifndef SEAM_FAKECUDA_H
+#define SEAM_FAKECUDA_H
 
 #pragma GCC visibility push(default)
 #include <cudaTypedefs.h>

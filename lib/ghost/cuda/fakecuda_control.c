@@ -42,15 +42,15 @@ static bool parse_size(const char *text, uint64_t *ret_bytes)
 
 bool fake_have_peers(void)
 {
-	const char *peers = getenv("FAKECUDA_PEERS");
+	const char *peers = secure_getenv("FAKECUDA_PEERS");
 	return peers == NULL || strcmp(peers, "none") != 0;
 }
 
 bool fake_configure(struct seam_emu_config *config)
 {
-	const char *devices = getenv("FAKECUDA_DEVICES");
-	const char *capacity = getenv("FAKECUDA_CAPACITY");
-	const char *memory = getenv("FAKECUDA_MEMORY");
+	const char *devices = secure_getenv("FAKECUDA_DEVICES");
+	const char *capacity = secure_getenv("FAKECUDA_CAPACITY");
+	const char *memory = secure_getenv("FAKECUDA_MEMORY");
 	*config = (struct seam_emu_config){.memory = SEAM_EMU_REAL, .no_fabric = true, .no_peers = !fake_have_peers()};
 	if (devices != NULL) {
 		char *end = NULL;
@@ -70,7 +70,7 @@ bool fake_configure(struct seam_emu_config *config)
 
 void fake_time_calls(struct seam_driver *device)
 {
-	const char *wanted = getenv("FAKECUDA_CLOCK");
+	const char *wanted = secure_getenv("FAKECUDA_CLOCK");
 	if (wanted == NULL || strcmp(wanted, "1") != 0)
 		return;
 	plain = device->ops;

@@ -7,8 +7,8 @@
  * Every call: rt_enter() makes the current device's context, rt_result() remembers what went wrong for
  * cudaGetLastError().
  */
-#ifndef SEAM_TESTS_FAKECUDART_H
-#define SEAM_TESTS_FAKECUDART_H
+#ifndef SEAM_FAKECUDART_H
+#define SEAM_FAKECUDART_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -57,7 +57,7 @@ static struct seam_phys_props props_of(const CUmemAllocationProp *prop)
 
 static CUresult fake_init(unsigned flags)
 {
-	const char *mode = getenv("FAKECUDA");
+	const char *mode = secure_getenv("FAKECUDA");
 	struct seam_emu_config config;
 	if (flags != 0 || !fake_configure(&config))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -340,7 +340,7 @@ static bool is_offered(const char *symbol, int version, int since)
 CUresult CUDAAPI cuGetProcAddress_v2(
 	const char *symbol, void **pfn, int version, cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
-	const char *mode = getenv("FAKECUDA");
+	const char *mode = secure_getenv("FAKECUDA");
 	void *found = fake_find_more(symbol, version);
 	/* Each function has NVIDIA's type for that version: what the backend will call it by. */
 #define SEAM_CUDA_SYMBOL(field, name, exported, since, type)                                  \
