@@ -236,6 +236,32 @@ static void part_graph(void)
 	(void)cudaGetLastError();
 }
 
+/* Whatever is asked with, what is answered can be divided by, where such a block can run at all. */
+static void check_occupancy(void)
+{
+	static const int at_once[][3] = {{1, 0, 32}, {33, 0, 32}, {64, 0, 32}, {128, 0, 16}, {256, 49152, 4},
+		{1000, 0, 2}, {1024, 0, 2}, {1024, 232448, 1}, {1025, 0, 0}, {32, 232449, 0}};
+	static const int any;
+	const void *kernel = &any;
+	int blocks = 0;
+	for (size_t i = 0; i < sizeof(at_once) / sizeof(at_once[0]); i++) {
+		cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+			&blocks, kernel, at_once[i][0], (size_t)at_once[i][1]);
+		ok(error == cudaSuccess && blocks == at_once[i][2], "%d blocks of %d threads and %d bytes at once",
+			blocks, at_once[i][0], at_once[i][1]);
+	}
+	ok(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 0, 0) == cudaErrorInvalidValue,
+		"no threads are no block");
+	struct cudaFuncAttributes attributes;
+	ok(cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.maxThreadsPerBlock == 1024 &&
+			attributes.numRegs > 0 && attributes.maxDynamicSharedSizeBytes == 49152,
+		"a kernel has attributes");
+	ok(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448) == cudaSuccess &&
+			cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449) ==
+				cudaErrorInvalidValue,
+		"and as much shared memory as there is");
+}
+
 static void part_kernels(void)
 {
 	const dim3 one = {1, 1, 1};
@@ -253,6 +279,7 @@ static void part_kernels(void)
 	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess,
 		"unless they are to be passed over");
 	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
+	check_occupancy();
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
 			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
 			cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
@@ -274,11 +301,23 @@ static void part_kernels(void)
 #define PROPERTIES "cudaGetDeviceProperties_v2"
 #define PROPERTIES_BYTES 1032
 #define THREADS_AT 624 /* maxThreadsPerMultiProcessor in CUDA 12 */
+#define BLOCKS_AT 712  /* maxBlocksPerMultiProcessor */
 #else
 #define PROPERTIES "cudaGetDeviceProperties"
 #define PROPERTIES_BYTES 1008
 #define THREADS_AT 604
+#define BLOCKS_AT 688
 #endif
+
+/* Numbers of attributes that mean nothing, or nothing any more. */
+static bool is_reserved(int what)
+{
+	static const int reserved[] = {44, 92, 93, 94, 96, 104, 105, 107, 110, 122, 123, 124, 127, 128, 129, 132};
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (reserved[i] == what)
+			return true;
+	return false;
+}
 
 static void part_device(void)
 {
@@ -300,8 +339,16 @@ static void part_device(void)
 	ok(grid[0] == 2147483647 && grid[1] == 65535 && grid[2] == 65535, "fields of three numbers too");
 	ok(total == 64 * MIB && threads == 2048 && properties[PROPERTIES_BYTES] == 0x77,
 		"in this version's layout (%zu bytes, %d threads)", total, threads);
-	ok(cudaDeviceGetAttribute(&number, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess && number == 9,
-		"attributes come from the driver too");
+	int blocks = 0;
+	memcpy(&blocks, properties + BLOCKS_AT, sizeof(blocks));
+	ok(cudaDeviceGetAttribute(&number, cudaDevAttrMaxBlocksPerMultiprocessor, 0) == cudaSuccess && number == 32 &&
+			blocks == number,
+		"a property is the driver's attribute");
+	int unknown = 0;
+	for (int i = cudaDevAttrMaxThreadsPerBlock; i <= cudaDevAttrHostNumaId; i++)
+		unknown += !is_reserved(i) && cudaDeviceGetAttribute(&number, (enum cudaDeviceAttr)i, 0) != cudaSuccess;
+	ok(unknown == 0, "%d attributes are not known", unknown);
+	ok(cudaDeviceGetAttribute(&number, cudaDevAttrMax, 0) == cudaErrorInvalidValue, "what is none is not told");
 	ok(cudaSetDevice(1) == cudaErrorInvalidDevice && cudaSetDevice(0) == cudaSuccess, "there is one device");
 	ok(cudaRuntimeGetVersion(&number) == cudaSuccess && number / 1000 == FAKECUDART_MAJOR, "the version is %d",
 		number);

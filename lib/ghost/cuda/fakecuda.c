@@ -111,16 +111,14 @@ static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdev
 	if (fake_ordinal(device) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	switch ((int)what) {
-	case 75:
-	case 102:
-	case 103:
-		*value = what == 75 ? 9 : 1;
+#define FAKECUDA_ATTRIBUTE(name, number) \
+	case name:                       \
+		*value = (number);       \
 		return CUDA_SUCCESS;
-	case 76:
-	case 110:
-	case 128:
-	case 132:
-		*value = 0;
+#include "fakecuda_attributes.def"
+#undef FAKECUDA_ATTRIBUTE
+	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+		*value = fake_ordinal(device);
 		return CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;

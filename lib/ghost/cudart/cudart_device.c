@@ -222,13 +222,34 @@ EXPORTED cudaError_t cudaGetDeviceProperties_v2(void *properties, int device);
 #endif
 
 /* Where CUDA 13 has a field the compiler says; where CUDA 12 has it was read from its header. */
-#define FAKECUDART_FIELD(name, before, now, value) \
+#define FAKECUDART_FIELD(name, before, now, attribute) \
 	_Static_assert(offsetof(struct cudaDeviceProp, name) == (now), #name);
-#define FAKECUDART_FIELDS(name, before, now, ...) FAKECUDART_FIELD(name, before, now, 0)
+#define FAKECUDART_OLD_FIELD(name, before, attribute)
 #include "cudart_properties.def"
-#undef FAKECUDART_FIELDS
+#undef FAKECUDART_OLD_FIELD
 #undef FAKECUDART_FIELD
 _Static_assert(sizeof(struct cudaDeviceProp) == 1008, "the properties of CUDA 13");
+
+int rt_attribute(int device, CUdevice_attribute what, int *ret_value)
+{
+	CUdevice handle = 0;
+	int error = check_device(device);
+	if (error == 0)
+		error = (int)rt_driver->device_get(&handle, device);
+	return error != 0 ? error : (int)rt_driver->device_attribute(ret_value, what, handle);
+}
+
+static int fill_field(unsigned char *at, size_t bytes, int device, CUdevice_attribute what)
+{
+	int value = 0;
+	int error = rt_attribute(device, what, &value);
+	size_t wide = (size_t)value;
+	if (bytes == sizeof(wide))
+		memcpy(at, &wide, bytes);
+	else
+		memcpy(at, &value, sizeof(value));
+	return error;
+}
 
 static cudaError_t fill_properties(unsigned char *properties, int device)
 {
@@ -246,20 +267,21 @@ static cudaError_t fill_properties(unsigned char *properties, int device)
 	memcpy(properties, name, sizeof(name));
 	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e + device, sizeof(cudaUUID_t));
 	memcpy(properties + offsetof(struct cudaDeviceProp, totalGlobalMem), &total_bytes, sizeof(total_bytes));
-#define FAKECUDART_FIELD(field, before, now, number)                               \
-	do {                                                                       \
-		__typeof__(((struct cudaDeviceProp *)NULL)->field) value = number; \
-		memcpy(properties + AT(before, now), &value, sizeof(value));       \
-	} while (0);
-#define FAKECUDART_FIELDS(field, before, now, ...)                            \
-	do {                                                                  \
-		static const int values[] = {__VA_ARGS__};                    \
-		memcpy(properties + AT(before, now), values, sizeof(values)); \
-	} while (0);
+#define FAKECUDART_FIELD(field, before, now, attribute)                                                          \
+	if (error == 0)                                                                                          \
+		error = fill_field(properties + AT(before, now), sizeof(((struct cudaDeviceProp *)NULL)->field), \
+			device, attribute);
+#if FAKECUDART_MAJOR == 12
+#define FAKECUDART_OLD_FIELD(field, at, attribute) \
+	if (error == 0)                            \
+		error = fill_field(properties + (at), sizeof(int), device, attribute);
+#else
+#define FAKECUDART_OLD_FIELD(field, at, attribute)
+#endif
 #include "cudart_properties.def"
-#undef FAKECUDART_FIELDS
+#undef FAKECUDART_OLD_FIELD
 #undef FAKECUDART_FIELD
-	return cudaSuccess;
+	return rt_result(error);
 }
 
 #if FAKECUDART_MAJOR == 12
@@ -276,22 +298,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
-	if (check_device(device) != 0)
-		return rt_result(check_device(device));
-	switch ((int)what) {
-#define FAKECUDART_ATTRIBUTE(name, number) \
-	case name:                         \
-		*value = (number);         \
-		return cudaSuccess;
-#include "cudart_attributes.def"
-#undef FAKECUDART_ATTRIBUTE
-	default: {
-		CUdevice ordinal = 0;
-		RT_RETURN(rt_driver->device_get(&ordinal, device) != CUDA_SUCCESS
-				? (CUresult)cudaErrorInvalidDevice
-				: rt_driver->device_attribute(value, (CUdevice_attribute)(int)what, ordinal));
-	}
-	}
+	return rt_result(rt_attribute(device, (CUdevice_attribute)(int)what, value));
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,

@@ -148,37 +148,83 @@ cudaError_t __cudaLaunchKernel(
 	return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared, stream);
 }
 
+/* What is not known of a kernel, for nothing reads its code: an ordinary one's. */
+#define KERNEL_REGISTERS 32
+
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
 {
 	(void)function;
-	if (!rt_skips_kernels())
-		return rt_result(cudaErrorNotSupported);
+	int dynamic = 0;
+	int threads = 0;
+	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
+	if (error == 0)
+		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &dynamic);
+	if (error == 0)
+		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads);
+	if (error != 0)
+		return rt_result(error);
 	memset(attributes, 0, sizeof(*attributes));
-	attributes->maxThreadsPerBlock = 1024;
-	attributes->numRegs = 32;
+	attributes->maxThreadsPerBlock = threads;
+	attributes->numRegs = KERNEL_REGISTERS;
 	attributes->binaryVersion = 90;
 	attributes->ptxVersion = 90;
+	attributes->maxDynamicSharedSizeBytes = dynamic;
+	attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
 	return cudaSuccess;
 }
 
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute what, int value)
 {
 	(void)function;
-	(void)what;
-	(void)value;
-	return rt_result(rt_skips_kernels() ? 0 : cudaErrorNotSupported);
+	int most = 0;
+	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
+	if (error == 0)
+		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &most);
+	if (error == 0 && what == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > most))
+		error = cudaErrorInvalidValue;
+	return rt_result(error);
+}
+
+/* How many blocks of that many threads and that much shared memory a multiprocessor holds at once: whole warps, the
+ * registers of KERNEL_REGISTERS a thread, the shared memory that the driver keeps of each block. 0: a block is too
+ * large. */
+static int active_blocks(int device, int threads, size_t shared, int *ret_blocks)
+{
+	static const CUdevice_attribute asked[] = {CU_DEVICE_ATTRIBUTE_WARP_SIZE,
+		CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+		CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+		CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+		CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+		CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN};
+	enum { WARP, BLOCK, THREADS, BLOCKS, REGISTERS, SHARED, RESERVED, OPTIN, COUNT };
+	int is[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		int error = rt_attribute(device, asked[i], &is[i]);
+		if (error != 0)
+			return error;
+	}
+	*ret_blocks = 0;
+	if (threads > is[BLOCK] || shared > (size_t)is[OPTIN])
+		return 0;
+	int whole = (threads + is[WARP] - 1) / is[WARP] * is[WARP];
+	int by_shared = (int)((size_t)is[SHARED] / (shared + (size_t)is[RESERVED]));
+	int blocks = is[BLOCKS];
+	blocks = blocks < is[THREADS] / whole ? blocks : is[THREADS] / whole;
+	blocks = blocks < is[REGISTERS] / (whole * KERNEL_REGISTERS) ? blocks
+								     : is[REGISTERS] / (whole * KERNEL_REGISTERS);
+	*ret_blocks = blocks < by_shared ? blocks : by_shared;
+	return 0;
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, const void *function, int size, size_t shared, unsigned flags)
 {
 	(void)function;
-	(void)shared;
 	(void)flags;
-	if (!rt_skips_kernels() || size <= 0)
-		return rt_result(cudaErrorNotSupported);
-	*blocks = 2048 / size > 0 ? 2048 / size : 1;
-	return cudaSuccess;
+	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
+	if (error == 0)
+		error = size > 0 ? active_blocks(rt_device(), size, shared, blocks) : (int)cudaErrorInvalidValue;
+	return rt_result(error);
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int size, size_t shared)

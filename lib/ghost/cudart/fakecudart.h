@@ -34,6 +34,9 @@ int rt_device(void);
 /* The primary context of a device, kept from now on. Returns an error number. */
 int rt_context(int device, CUcontext *ret_context);
 
+/* A device's attribute. Returns an error number. */
+int rt_attribute(int device, CUdevice_attribute what, int *ret_value);
+
 /* The number as a result; what is no success becomes this thread's last error. */
 cudaError_t rt_result(int error);
 
