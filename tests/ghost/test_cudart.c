@@ -262,6 +262,32 @@ static void check_occupancy(void)
 		"and as much shared memory as there is");
 }
 
+/* The driver's own calls, which code that is compiled while a program runs comes by. */
+static void check_modules(cudaStream_t stream)
+{
+	CUmodule module = NULL;
+	CUfunction function = NULL;
+	int number = 0;
+	ok(cuModuleLoadData(&module, "") == CUDA_SUCCESS &&
+			cuModuleGetFunction(&function, module, "any") == CUDA_SUCCESS,
+		"code is loaded");
+	ok(cuFuncGetAttribute(&number, CU_FUNC_ATTRIBUTE_NUM_REGS, function) == CUDA_SUCCESS && number == 32 &&
+			cuOccupancyMaxActiveBlocksPerMultiprocessor(&number, function, 128, 0) == CUDA_SUCCESS &&
+			number == 16,
+		"and asked");
+	uint64_t before = fakecuda_now();
+	ok(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL) == CUDA_SUCCESS &&
+			cudaStreamSynchronize(stream) == cudaSuccess && fakecuda_now() - before >= 10000,
+		"and launched");
+	(void)unsetenv("FAKECUDART_KERNELS");
+	ok(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL) == CUDA_ERROR_NOT_SUPPORTED &&
+			cuModuleLoadData(&module, "") == CUDA_ERROR_NOT_SUPPORTED,
+		"but only where kernels are passed over");
+	(void)setenv("FAKECUDART_KERNELS", "skip", 1);
+	ok(cuModuleUnload(module) == CUDA_SUCCESS && cuModuleUnload(NULL) == CUDA_ERROR_INVALID_HANDLE,
+		"it is given back");
+}
+
 static void part_kernels(void)
 {
 	const dim3 one = {1, 1, 1};
@@ -280,12 +306,16 @@ static void part_kernels(void)
 		"unless they are to be passed over");
 	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
 	check_occupancy();
+	check_modules(stream);
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
 			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
 			cudaStreamEndCapture(stream, &graph) == cudaSuccess &&
 			cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess,
 		"they are captured");
-	ok(cudaGraphLaunch(executable, stream) == cudaSuccess, "and launched, passed over");
+	uint64_t before = fakecuda_now();
+	ok(cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess &&
+			fakecuda_now() - before >= 10000,
+		"and launched, passed over, for as long");
 	(void)unsetenv("FAKECUDART_KERNELS");
 	ok(cudaGraphLaunch(executable, stream) == cudaErrorNotSupported, "but not otherwise");
 	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess,
@@ -421,7 +451,7 @@ static void part_replay(void)
 
 static void part_book(void)
 {
-	char host[16] = {0};
+	char host[16] = "seen";
 	size_t free_bytes = 0;
 	size_t total = 0;
 	void *at = NULL;
@@ -431,6 +461,10 @@ static void part_book(void)
 	at = must_alloc(100000 * MIB);
 	ok(cudaMemcpy(at, host, 16, cudaMemcpyHostToDevice) == cudaSuccess, "what is copied to it goes nowhere");
 	ok(cudaMemcpy(host, at, 16, cudaMemcpyDeviceToHost) == cudaErrorNotSupported, "and cannot be had back");
+	(void)setenv("FAKECUDART_KERNELS", "skip", 1);
+	ok(cudaMemcpy(host, at, 16, cudaMemcpyDeviceToHost) == cudaSuccess && host[0] == 0 && host[3] == 0,
+		"but as zeros, where nothing is computed");
+	(void)unsetenv("FAKECUDART_KERNELS");
 	ok(cudaFree(at) == cudaSuccess, "it is freed");
 }
 

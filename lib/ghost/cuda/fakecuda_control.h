@@ -13,6 +13,7 @@
  *   FAKECUDA_CAPACITY=24G   memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
  *   FAKECUDA_MEMORY=strict  a load or store of the CPU in a device's memory, of any kind, is a SIGSEGV, as on a GPU
  *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
+ *   FAKECUDART_KERNELS=skip  kernels succeed, compute nothing and take 10 us; read at each launch
  *   FAKECUDA_CLOCK=1        fakecuda_ticks() counts
  */
 #ifndef SEAM_FAKECUDA_CONTROL_H
@@ -27,6 +28,12 @@ extern "C" {
 /* A fake kernel: pending on `stream` for duration_ns of virtual time, touching [va, va + bytes) if bytes is not 0. The
  * emulator judges it: see vmm/emu.h. Returns a code. */
 int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_t duration_ns);
+
+/* Whether kernels, which cannot run, are passed over. Else they are refused. */
+int fakecuda_skips_kernels(void);
+
+/* A kernel that does nothing for 10 us, where the environment wants that. Returns a code: 801, refused. */
+int fakecuda_kernel(void *stream);
 
 /* Launches what cuStreamEndCapture() gave, as often as wanted. */
 int fakecuda_graph_launch(void *graph, void *stream);

@@ -1,7 +1,7 @@
 /* fakecuda_more.c: what PyTorch wants of a driver beyond the CUDA backend: a few calls more, and plain exported names.
  *
- * The names are those that libcaffe2_nvrtc.so links to. What has to do with code for the device is refused: there is
- * nothing that could run it.
+ * The names are those that libcaffe2_nvrtc.so links to. Not here: code for the device (fakecuda_kernel.c), but for what
+ * links it, which is refused.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -138,27 +138,11 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 	}
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-REFUSED(cuFuncGetAttribute, (int *value, CUfunction_attribute what, CUfunction function))
-REFUSED(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute what, int value))
-REFUSED(cuFuncSetCacheConfig, (CUfunction function, CUfunc_cache config))
-REFUSED(cuLaunchCooperativeKernel,
-	(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		unsigned shared, CUstream stream, void **arguments))
-REFUSED(cuLaunchKernel,
-	(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-		unsigned shared, CUstream stream, void **arguments, void **extra))
 REFUSED(cuLinkAddData,
 	(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned count,
 		CUjit_option *options, void **values))
 REFUSED(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size))
 REFUSED(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state))
-REFUSED(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))
-REFUSED(cuModuleLoad, (CUmodule * module, const char *path))
-REFUSED(cuModuleLoadData, (CUmodule * module, const void *image))
-REFUSED(cuModuleLoadDataEx,
-	(CUmodule * module, const void *image, unsigned count, CUjit_option *options, void **values))
-REFUSED(cuModuleUnload, (CUmodule module))
-REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, CUfunction function, int size, size_t shared))
 REFUSED(cuPointerGetAttribute, (void *value, CUpointer_attribute what, CUdeviceptr va))
 REFUSED(cuTensorMapEncodeTiled,
 	(CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *va, const cuuint64_t *dimensions,

@@ -144,7 +144,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t handle, cudaGraphNode_t *nodes, size_t
 static int run(const struct graph *graph, cudaStream_t stream)
 {
 	for (size_t i = 0; i < graph->nodes.count; i++) {
-		if (graph->nodes.at[i].kind == RT_KERNEL && !rt_skips_kernels())
+		if (graph->nodes.at[i].kind == RT_KERNEL && !fakecuda_skips_kernels())
 			return cudaErrorNotSupported;
 	}
 	return fakecuda_graph_launch(graph->captured->graph, stream);

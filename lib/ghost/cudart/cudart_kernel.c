@@ -1,31 +1,17 @@
-/* cudart_kernel.c: code for the device: registered, never run.
- *
- * A launch is refused with cudaErrorNotSupported, so that no result can be taken for one that was computed. With
- * FAKECUDART_KERNELS=skip in the environment it succeeds, computes nothing and takes the device 10 us: for programs of
- * which only the memory matters.
- */
-#include <stdlib.h>
+/* cudart_kernel.c: code for the device: registered, never run. What becomes of a launch the driver decides
+ * (fakecuda_kernel.c). */
 #include <string.h>
 
 #include "fakecuda_control.h"
 #include "fakecudart.h"
 
-#define KERNEL_NS UINT64_C(10000)
-
-bool rt_skips_kernels(void)
+static int launch(cudaStream_t stream)
 {
-	const char *mode = secure_getenv("FAKECUDART_KERNELS");
-	return mode != NULL && strcmp(mode, "skip") == 0;
-}
-
-static int skip(cudaStream_t stream)
-{
-	if (!rt_skips_kernels())
-		return cudaErrorNotSupported;
-	const struct rt_node node = {.kind = RT_KERNEL};
-	if (rt_capture_add_node(stream, &node))
-		return 0;
-	return fakecuda_work(stream, 0, 0, 0, KERNEL_NS);
+	static const struct rt_node node = {.kind = RT_KERNEL};
+	int error = fakecuda_kernel(stream);
+	if (error == 0)
+		(void)rt_capture_add_node(stream, &node);
+	return error;
 }
 
 cudaError_t cudaLaunchKernel(
@@ -36,7 +22,7 @@ cudaError_t cudaLaunchKernel(
 	(void)block;
 	(void)arguments;
 	(void)shared;
-	RT_RETURN(skip(stream));
+	RT_RETURN(launch(stream));
 }
 
 cudaError_t cudaLaunchCooperativeKernel(
@@ -148,83 +134,43 @@ cudaError_t __cudaLaunchKernel(
 	return cudaLaunchKernel((const void *)kernel, grid, block, arguments, shared, stream);
 }
 
-/* What is not known of a kernel, for nothing reads its code: an ordinary one's. */
-#define KERNEL_REGISTERS 32
+/* The driver knows all functions alike. */
+static CUfunction function_of(const void *function)
+{
+	return (CUfunction)(uintptr_t)function;
+}
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
 {
-	(void)function;
-	int dynamic = 0;
-	int threads = 0;
-	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
-	if (error == 0)
-		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &dynamic);
-	if (error == 0)
-		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads);
+	static const CUfunction_attribute asked[] = {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+		CU_FUNC_ATTRIBUTE_NUM_REGS, CU_FUNC_ATTRIBUTE_PTX_VERSION, CU_FUNC_ATTRIBUTE_BINARY_VERSION,
+		CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT};
+	int is[sizeof(asked) / sizeof(asked[0])];
+	int error = rt_enter();
+	for (size_t i = 0; error == 0 && i < sizeof(is) / sizeof(is[0]); i++)
+		error = (int)cuFuncGetAttribute(&is[i], asked[i], function_of(function));
 	if (error != 0)
 		return rt_result(error);
 	memset(attributes, 0, sizeof(*attributes));
-	attributes->maxThreadsPerBlock = threads;
-	attributes->numRegs = KERNEL_REGISTERS;
-	attributes->binaryVersion = 90;
-	attributes->ptxVersion = 90;
-	attributes->maxDynamicSharedSizeBytes = dynamic;
-	attributes->preferredShmemCarveout = cudaSharedmemCarveoutDefault;
+	attributes->maxThreadsPerBlock = is[0];
+	attributes->numRegs = is[1];
+	attributes->ptxVersion = is[2];
+	attributes->binaryVersion = is[3];
+	attributes->maxDynamicSharedSizeBytes = is[4];
+	attributes->preferredShmemCarveout = is[5];
 	return cudaSuccess;
 }
 
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute what, int value)
 {
-	(void)function;
-	int most = 0;
-	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
-	if (error == 0)
-		error = rt_attribute(rt_device(), CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &most);
-	if (error == 0 && what == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > most))
-		error = cudaErrorInvalidValue;
-	return rt_result(error);
-}
-
-/* How many blocks of that many threads and that much shared memory a multiprocessor holds at once: whole warps, the
- * registers of KERNEL_REGISTERS a thread, the shared memory that the driver keeps of each block. 0: a block is too
- * large. */
-static int active_blocks(int device, int threads, size_t shared, int *ret_blocks)
-{
-	static const CUdevice_attribute asked[] = {CU_DEVICE_ATTRIBUTE_WARP_SIZE,
-		CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-		CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
-		CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-		CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
-		CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN};
-	enum { WARP, BLOCK, THREADS, BLOCKS, REGISTERS, SHARED, RESERVED, OPTIN, COUNT };
-	int is[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		int error = rt_attribute(device, asked[i], &is[i]);
-		if (error != 0)
-			return error;
-	}
-	*ret_blocks = 0;
-	if (threads > is[BLOCK] || shared > (size_t)is[OPTIN])
-		return 0;
-	int whole = (threads + is[WARP] - 1) / is[WARP] * is[WARP];
-	int by_shared = (int)((size_t)is[SHARED] / (shared + (size_t)is[RESERVED]));
-	int blocks = is[BLOCKS];
-	blocks = blocks < is[THREADS] / whole ? blocks : is[THREADS] / whole;
-	blocks = blocks < is[REGISTERS] / (whole * KERNEL_REGISTERS) ? blocks
-								     : is[REGISTERS] / (whole * KERNEL_REGISTERS);
-	*ret_blocks = blocks < by_shared ? blocks : by_shared;
-	return 0;
+	RT_RETURN(cuFuncSetAttribute(function_of(function), (CUfunction_attribute)(int)what, value));
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, const void *function, int size, size_t shared, unsigned flags)
 {
-	(void)function;
 	(void)flags;
-	int error = rt_skips_kernels() ? rt_enter() : (int)cudaErrorNotSupported;
-	if (error == 0)
-		error = size > 0 ? active_blocks(rt_device(), size, shared, blocks) : (int)cudaErrorInvalidValue;
-	return rt_result(error);
+	RT_RETURN(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function_of(function), size, shared));
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int size, size_t shared)

@@ -1,7 +1,9 @@
 /* cudart_memory.c: memory of the device and of the host, copies and fills.
  *
  * Copies move bytes where the emulated device has real memory. Where it only keeps books, what would bring bytes from
- * the device to the host is refused: there are none. Pools of cudaMallocAsync are not modelled.
+ * the device to the host is refused: there are none. Where kernels are passed over too, it brings zeros, so that a
+ * program gets the same counts and sizes each time; more than 64 KiB, which no program reads as a number, are left as
+ * they were, and do not take the host's memory. Pools of cudaMallocAsync are not modelled.
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -9,6 +11,8 @@
 
 #include "fakecuda_control.h"
 #include "fakecudart.h"
+
+#define ZEROED_BYTES ((size_t)65536)
 
 cudaError_t cudaMalloc(void **ptr, size_t bytes)
 {
@@ -146,6 +150,17 @@ static int copy_between(const struct rt_node *node, CUstream stream)
 		(CUdeviceptr)(uintptr_t)node->from, contexts[1], node->bytes, stream);
 }
 
+static int copy_to_host(const struct rt_node *node, CUstream stream)
+{
+	bool nothing = !fakecuda_is_real();
+	if (nothing && !fakecuda_skips_kernels())
+		return cudaErrorNotSupported;
+	int error = (int)rt_driver->copy_to_host(node->to, (CUdeviceptr)(uintptr_t)node->from, node->bytes, stream);
+	if (error == 0 && nothing && node->bytes <= ZEROED_BYTES)
+		memset(node->to, 0, node->bytes);
+	return error;
+}
+
 int rt_memory_do(const struct rt_node *node, CUstream stream)
 {
 	CUdeviceptr to = (CUdeviceptr)(uintptr_t)node->to;
@@ -158,9 +173,7 @@ int rt_memory_do(const struct rt_node *node, CUstream stream)
 	case RT_COPY_TO_DEVICE:
 		return (int)rt_driver->copy_to_device(to, node->from, node->bytes, stream);
 	case RT_COPY_TO_HOST:
-		if (!fakecuda_is_real() && !rt_skips_kernels())
-			return cudaErrorNotSupported;
-		return (int)rt_driver->copy_to_host(node->to, from, node->bytes, stream);
+		return copy_to_host(node, stream);
 	case RT_FILL:
 		return fill(node->to, node->value, node->bytes, stream);
 	case RT_KERNEL:

@@ -53,9 +53,6 @@ cudaError_t rt_result(int error);
  * asking. */
 int rt_capture_guard(void);
 
-/* Whether kernels, which cannot run, are passed over. Else they are refused. */
-bool rt_skips_kernels(void);
-
 enum rt_node_kind { RT_KERNEL, RT_COPY_ON_DEVICE, RT_COPY_BETWEEN, RT_COPY_TO_DEVICE, RT_COPY_TO_HOST, RT_FILL };
 
 /* A piece of work that a capture has seen. */
