@@ -132,6 +132,10 @@ const char *seam__driver_cu_text(int cu)
 		return "not ready";
 	case SEAM_CU_ILLEGAL_ADDRESS:
 		return "an illegal memory access was met";
+	case SEAM_CU_HOST_MEMORY_ALREADY_REGISTERED:
+		return "the host memory is already registered";
+	case SEAM_CU_HOST_MEMORY_NOT_REGISTERED:
+		return "the host memory is not registered";
 	case SEAM_CU_NOT_PERMITTED:
 		return "not permitted";
 	case SEAM_CU_NOT_SUPPORTED:

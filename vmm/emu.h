@@ -113,6 +113,16 @@ SEAM_MUST_USE int seam__emu_peer_enable(struct seam_driver *d, int peer);
 /* The device that a stream is of. Results as those of the table's calls. */
 SEAM_MUST_USE int seam__emu_stream_ordinal(struct seam_driver *d, uint64_t stream, int *ret_ordinal);
 
+/* When an event came to pass, in virtual time: when its stream got there, and not before it was recorded. Results:
+ * INVALID_HANDLE: no event, or one that was never recorded, or in a capture; NOT_READY. */
+SEAM_MUST_USE int seam__emu_event_time(struct seam_driver *d, struct seam_event event, uint64_t *ret_ns);
+
+/* Page-locks memory of the program's own, as host_alloc's is, until it is unregistered, which does not touch it.
+ * register: OUT_OF_MEMORY, INVALID_VALUE (no bytes), HOST_MEMORY_ALREADY_REGISTERED (any byte). unregister:
+ * HOST_MEMORY_NOT_REGISTERED; work on it that is pending is the violation FREE_PENDING. */
+SEAM_MUST_USE int seam__emu_host_register(struct seam_driver *d, void *ptr, uint64_t bytes);
+SEAM_MUST_USE int seam__emu_host_unregister(struct seam_driver *d, void *ptr);
+
 /* Of a driver made above only. Violations are the machine's. */
 uint64_t seam__emu_violations(struct seam_driver *d, enum seam_emu_violation which);
 uint64_t seam__emu_violations_all(struct seam_driver *d);

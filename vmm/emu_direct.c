@@ -137,30 +137,81 @@ static void free_block(struct emu *e, struct emu_host_block *block)
 {
 	RB_REMOVE(emu_host_blocks, &e->host_blocks, block);
 	seam__emu_order_fini(&block->users, e->meta);
-	(void)munmap((void *)(uintptr_t)block->va, block->bytes);
+	if (!block->registered)
+		(void)munmap((void *)(uintptr_t)block->va, block->bytes);
 	seam__slab_put(&e->host_slab, block);
 	e->host_count--;
 }
 
-int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
+/* The block that begins there, of one of the two kinds, or NULL. */
+static struct emu_host_block *find_host_block(struct emu *e, const void *ptr, bool registered)
 {
-	struct emu *e = seam__emu_of(d);
 	struct emu_host_block key = {.va = (uint64_t)(uintptr_t)ptr};
 	struct emu_host_block *block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
+	return block != NULL && block->registered == registered ? block : NULL;
+}
+
+/* False: it is not there, or others freed it meanwhile. */
+static bool give_host_block(struct seam_driver *d, const void *ptr, bool registered)
+{
+	struct emu *e = seam__emu_of(d);
+	struct emu_host_block *block = find_host_block(e, ptr, registered);
 	if (block == NULL)
-		return SEAM_CU_INVALID_VALUE;
+		return false;
 	bool pending = is_pending(e, block);
 	if (pending || !seam__emu_order_covers(&e->host_order, &block->users, e->floors)) {
 		seam__emu_violate(seam__emu_device_of(d), SEAM_EMU_FREE_PENDING, "host memory at %p, %s", ptr,
 			pending ? "used by pending work" : "whose work nobody has waited for");
 		for (int i = 0; i < e->config.devices; i++)
 			seam__emu_wait_device(&e->devices[i]); /* so that the copy does not crash the program */
-		block = RB_FIND(emu_host_blocks, &e->host_blocks, &key);
+		block = find_host_block(e, ptr, registered);
 		if (block == NULL)
-			return SEAM_CU_INVALID_VALUE;
+			return false;
 	}
 	free_block(e, block);
+	return true;
+}
+
+int seam__emu_op_host_free(struct seam_driver *d, void *ptr)
+{
+	return give_host_block(d, ptr, /* registered= */ false) ? 0 : SEAM_CU_INVALID_VALUE;
+}
+
+static int register_block(struct emu *e, uint64_t va, uint64_t bytes)
+{
+	struct emu_host_block *other;
+	if (va == 0 || bytes == 0 || va + bytes < va)
+		return SEAM_CU_INVALID_VALUE;
+	RB_FOREACH(other, emu_host_blocks, &e->host_blocks)
+	{
+		if (other->va < va + bytes && va < other->va + other->bytes)
+			return SEAM_CU_HOST_MEMORY_ALREADY_REGISTERED;
+	}
+	struct emu_host_block *block = seam__slab_get(&e->host_slab);
+	if (block == NULL)
+		return SEAM_CU_OUT_OF_MEMORY;
+	*block = (struct emu_host_block){.va = va, .bytes = bytes, .registered = true};
+	RB_INSERT(emu_host_blocks, &e->host_blocks, block);
+	e->host_count++;
 	return 0;
+}
+
+int seam__emu_host_register(struct seam_driver *d, void *ptr, uint64_t bytes)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	int cu = register_block(e, (uint64_t)(uintptr_t)ptr, bytes);
+	seam__mutex_unlock(&e->lock);
+	return cu;
+}
+
+int seam__emu_host_unregister(struct seam_driver *d, void *ptr)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	bool given = give_host_block(d, ptr, /* registered= */ true);
+	seam__mutex_unlock(&e->lock);
+	return given ? 0 : SEAM_CU_HOST_MEMORY_NOT_REGISTERED;
 }
 
 void seam__emu_direct_fini(struct emu *e)

@@ -106,6 +106,7 @@ int seam__emu_op_event_record(struct seam_driver *d, struct seam_event event_id,
 	}
 	clear_event(e, event);
 	event->mark = mark;
+	event->recorded_ns = seam__emu_now(e);
 	return 0;
 }
 
@@ -141,6 +142,26 @@ int seam__emu_op_event_sync(struct seam_driver *d, struct seam_event event_id)
 	seam__emu_host_learns(e, &mark->order, NULL);
 	seam__emu_mark_put(e, mark);
 	return seam__emu_device_of(d)->sticky;
+}
+
+static int time_of(struct emu *e, const struct emu_event *event, uint64_t *ret_ns)
+{
+	if (event == NULL || event->mark == NULL || event->capture_id != 0)
+		return SEAM_CU_INVALID_HANDLE;
+	if (!seam__emu_is_done(e, NULL, event->mark))
+		return SEAM_CU_NOT_READY;
+	/* A stream that had nothing left to do was there before it was asked. */
+	*ret_ns = event->mark->time_ns > event->recorded_ns ? event->mark->time_ns : event->recorded_ns;
+	return 0;
+}
+
+int seam__emu_event_time(struct seam_driver *d, struct seam_event event_id, uint64_t *ret_ns)
+{
+	struct emu *e = seam__emu_of(d);
+	seam__mutex_lock(&e->lock);
+	int cu = time_of(e, find_event(e, event_id), ret_ns);
+	seam__mutex_unlock(&e->lock);
+	return cu;
 }
 
 /* A captured event takes the stream that waits for it into the capture. */

@@ -103,6 +103,7 @@ struct emu_host_block {
 	RB_ENTRY(emu_host_block) by_va;
 	uint64_t va;
 	uint64_t bytes;
+	bool registered;        /* the program's own memory */
 	struct emu_order users; /* newest copy of each stream from it or to it */
 };
 SEAM_TREE_HEAD(emu_host_blocks, struct emu_host_block);
@@ -123,6 +124,7 @@ struct emu_event {
 	struct emu_device *device;
 	struct emu_mark *mark; /* NULL: never recorded */
 	uint64_t capture_id;   /* not 0: recorded in a capture, no time in it */
+	uint64_t recorded_ns;  /* when the program asked for that record */
 };
 
 enum emu_work_kind {

@@ -27,6 +27,7 @@ static const struct part {
 	{"limits", part_limits},
 	{"handles", part_handles},
 	{"memory", part_memory},
+	{"registered", part_registered},
 	{"failures", part_failures},
 	{"fork", part_fork},
 	{"full map", part_full_map},

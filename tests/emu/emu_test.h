@@ -38,6 +38,7 @@ void part_time(void);
 void part_costs(void);
 void part_limits(void);
 void part_handles(void);
+void part_registered(void);
 void part_memory(void);
 void part_failures(void);
 void part_fork(void);

@@ -43,6 +43,25 @@ void part_time(void)
 	MUST(seam__drv_device_sync(d));
 	ok(now(d) - start >= 3000000 && now(d) - start < 3100000, "two streams overlap: %llu ns",
 		(unsigned long long)(now(d) - start));
+	uint64_t times[2] = {0, 0};
+	struct seam_event other = {0};
+	MUST(seam__drv_event_create(d, &other));
+	ok(seam__emu_event_time(d, other, &times[1]) == SEAM_CU_INVALID_HANDLE,
+		"an event that was not recorded has no time");
+	ok(seam__emu_event_time(d, event, &times[0]) == 0 && times[0] - start >= 2000000 && times[0] - start < 2100000,
+		"an event came when its work ended: %llu ns", (unsigned long long)(times[0] - start));
+	start = now(d);
+	MUST(seam__drv_event_record(d, event, first));
+	MUST(launch(d, first, va, G, true, 1000000));
+	MUST(seam__drv_event_record(d, other, first));
+	ok(seam__emu_event_time(d, event, &times[0]) == 0 && times[0] >= start && times[0] - start < 100000,
+		"on a stream at rest, when it was recorded: %llu ns", (unsigned long long)(times[0] - start));
+	ok(seam__emu_event_time(d, other, &times[1]) == SEAM_CU_NOT_READY, "not before it comes");
+	MUST(seam__drv_stream_sync(d, first));
+	ok(seam__emu_event_time(d, other, &times[1]) == 0 && times[1] - times[0] >= 1000000 &&
+			times[1] - times[0] < 1100000,
+		"work between two took %llu ns", (unsigned long long)(times[1] - times[0]));
+	MUST(seam__drv_event_destroy(d, other));
 	start = now(d);
 	seam__emu_advance(d, 12345);
 	ok(now(d) == start + 12345, "time can be let pass");
@@ -226,6 +245,49 @@ void part_handles(void)
 	ok(apart == 0, "the same calls get the same addresses: %llu differ", (unsigned long long)apart);
 	close_emu(d[0]);
 	close_emu(d[1]);
+}
+
+/* Host memory of the program's own, page-locked for a while. */
+void part_registered(void)
+{
+	static unsigned char host[16384];
+	struct seam_driver *d = open_emu(&real);
+	struct seam_emu_usage usage;
+	uint64_t va = 0;
+	void *locked = NULL;
+	MUST(seam__drv_host_alloc(d, 4096, &locked));
+	ok(seam__emu_host_register(d, NULL, 4096) == SEAM_CU_INVALID_VALUE &&
+			seam__emu_host_register(d, host, 0) == SEAM_CU_INVALID_VALUE &&
+			seam__emu_host_register(d, host, UINT64_MAX) == SEAM_CU_INVALID_VALUE,
+		"nothing is not registered");
+	ok(seam__emu_host_register(d, host + 4096, 4096) == 0, "host memory is registered");
+	ok(seam__emu_host_register(d, host, 4097) == SEAM_CU_HOST_MEMORY_ALREADY_REGISTERED &&
+			seam__emu_host_register(d, host + 8191, 2) == SEAM_CU_HOST_MEMORY_ALREADY_REGISTERED &&
+			seam__emu_host_register(d, locked, 1) == SEAM_CU_HOST_MEMORY_ALREADY_REGISTERED,
+		"no byte of it again");
+	ok(seam__emu_host_register(d, host, 4096) == 0 && seam__emu_host_register(d, host + 8192, 4096) == 0,
+		"but its neighbours");
+	seam__emu_usage(d, &usage);
+	ok(usage.host_allocations == 4, "they are counted");
+	ok(seam__drv_host_free(d, host) == SEAM_CU_INVALID_VALUE &&
+			seam__emu_host_unregister(d, locked) == SEAM_CU_HOST_MEMORY_NOT_REGISTERED &&
+			seam__emu_host_unregister(d, host + 1) == SEAM_CU_HOST_MEMORY_NOT_REGISTERED,
+		"each kind is given back its own way");
+	MUST(seam__drv_direct_alloc(d, 4096, &va));
+	host[5000] = 7;
+	MUST(seam__drv_copy_to_device(d, va, host + 4096, 4096, 0));
+	MUST(seam__drv_device_sync(d));
+	ok(seam__emu_host_unregister(d, host + 4096) == 0 && host[5000] == 7 && seam__emu_violations_all(d) == 0,
+		"it is given back, as it was, once its copy has ended");
+	MUST(seam__drv_copy_to_device(d, va, host, 4096, 0));
+	ok(seam__emu_host_unregister(d, host) == 0 && seam__emu_violations(d, SEAM_EMU_FREE_PENDING) == 1,
+		"before that is wrong");
+	seam__emu_clear_violations(d);
+	MUST(seam__drv_host_free(d, locked));
+	MUST(seam__drv_direct_free(d, va));
+	close_emu(d); /* with one that is still registered */
+	host[8192] = 1;
+	ok(host[8192] == 1, "which goes on");
 }
 
 void part_memory(void)
