@@ -102,6 +102,83 @@ static void part_copies(void)
 	(void)cudaGetLastError();
 }
 
+static void count_call(cudaStream_t stream, cudaError_t error, void *argument)
+{
+	(void)stream;
+	*(int *)argument += error == cudaSuccess;
+}
+
+/* Events with times, and functions of the host's in a stream. */
+static void part_times(void)
+{
+	cudaStream_t stream = NULL;
+	cudaEvent_t events[4];
+	float ms = -1;
+	int called = 0;
+	tap_part = "times";
+	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
+	for (int i = 0; i < 4; i++)
+		ok(cudaEventCreateWithFlags(&events[i], i < 3 ? cudaEventDefault : cudaEventDisableTiming) ==
+				cudaSuccess,
+			"an event %s times", i < 3 ? "with" : "without");
+	fakecuda_advance(20 * MILLISECOND);
+	ok(cudaEventRecord(events[0], stream) == cudaSuccess && fakecuda_work(stream, 0, 0, 0, 3 * MILLISECOND) == 0 &&
+			cudaEventRecord(events[1], stream) == cudaSuccess &&
+			cudaEventRecord(events[3], stream) == cudaSuccess,
+		"are recorded before and after work");
+	ok(cudaEventElapsedTime(&ms, events[0], events[1]) == cudaErrorNotReady, "whose time is not known yet");
+	ok(cudaEventSynchronize(events[1]) == cudaSuccess &&
+			cudaEventElapsedTime(&ms, events[0], events[1]) == cudaSuccess && ms >= 3 && ms < 3.1F,
+		"it took %.3f ms of the stream's time, not of the stream's rest before", (double)ms);
+	ok(cudaEventElapsedTime(&ms, events[1], events[0]) == cudaSuccess && ms <= -3 && ms > -3.1F, "and backwards");
+	ok(cudaEventElapsedTime(&ms, events[0], events[2]) == cudaErrorInvalidResourceHandle &&
+			cudaEventElapsedTime(&ms, events[0], events[3]) == cudaErrorInvalidResourceHandle,
+		"there is none of what was not recorded, or keeps no time");
+	for (int i = 0; i < 4; i++)
+		ok(cudaEventDestroy(events[i]) == cudaSuccess, "an event goes");
+	ok(cudaStreamAddCallback(stream, count_call, &called, 0) == cudaSuccess &&
+			cudaStreamSynchronize(stream) == cudaSuccess && called == 1,
+		"a function is called in the stream's order");
+	ok(cudaStreamAddCallback(stream, count_call, &called, 1) == cudaErrorInvalidValue &&
+			cudaStreamDestroy(stream) == cudaSuccess,
+		"but not with flags");
+	(void)cudaGetLastError();
+}
+
+/* Memory of the program's own that is page-locked, and copies of rows. */
+static void part_registered(void)
+{
+	static unsigned char host[8192];
+	static unsigned char back[64];
+	struct cudaPointerAttributes attributes;
+	void *device = must_alloc(4096);
+	tap_part = "registered";
+	ok(cudaHostRegister(host, 4096, cudaHostRegisterPortable) == cudaSuccess, "host memory is registered");
+	ok(cudaPointerGetAttributes(&attributes, host + 5) == cudaSuccess && attributes.type == cudaMemoryTypeHost &&
+			cudaPointerGetAttributes(&attributes, host + 5000) == cudaSuccess &&
+			attributes.type == cudaMemoryTypeUnregistered,
+		"and known as such, no more of it");
+	ok(cudaHostRegister(host + 4000, 4096, 0) == cudaErrorHostMemoryAlreadyRegistered &&
+			cudaFreeHost(host) == cudaErrorInvalidValue &&
+			cudaHostUnregister(host + 1) == cudaErrorHostMemoryNotRegistered,
+		"once; and it is not freed, nor a part of it given back");
+	host[9] = 77;
+	ok(fakecuda_work(NULL, 0, 0, 0, MILLISECOND) == 0 &&
+			cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, NULL) == cudaSuccess &&
+			cudaStreamQuery(NULL) == cudaErrorNotReady && cudaStreamSynchronize(NULL) == cudaSuccess,
+		"a copy from it does not wait");
+	ok(cudaHostUnregister(host) == cudaSuccess && cudaHostUnregister(host) == cudaErrorHostMemoryNotRegistered &&
+			host[9] == 77 && fakecuda_violations() == 0,
+		"it is given back once, as it was: %s", fakecuda_violation_text());
+	ok(cudaMemcpy2DAsync(back, 16, device, 1024, 10, 4, cudaMemcpyDeviceToHost, NULL) == cudaSuccess &&
+			back[9] == 77 && back[25] == 0,
+		"rows are copied");
+	ok(cudaMemcpy2DAsync(back, 8, device, 1024, 10, 4, cudaMemcpyDeviceToHost, NULL) == cudaErrorInvalidPitchValue,
+		"but not over each other");
+	ok(cudaFree(device) == cudaSuccess, "all is given back");
+	(void)cudaGetLastError();
+}
+
 static void part_events(void)
 {
 	cudaStream_t streams[2];
@@ -294,7 +371,7 @@ static void part_kernels(void)
 	cudaStream_t stream;
 	cudaGraph_t graph = NULL;
 	cudaGraphExec_t executable = NULL;
-	float ms = 0;
+	void *managed = NULL;
 	cudaEvent_t event;
 	tap_part = "kernels";
 	ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess, "a stream");
@@ -320,8 +397,8 @@ static void part_kernels(void)
 	ok(cudaGraphLaunch(executable, stream) == cudaErrorNotSupported, "but not otherwise");
 	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess,
 		"all is given back");
-	ok(cudaEventCreate(&event) == cudaSuccess && cudaEventElapsedTime(&ms, event, event) == cudaErrorNotSupported &&
-			cudaEventDestroy(event) == cudaSuccess,
+	ok(cudaEventCreateWithFlags(&event, cudaEventInterprocess | cudaEventDisableTiming) == cudaErrorNotSupported &&
+			cudaMallocManaged(&managed, MIB, cudaMemAttachGlobal) == cudaErrorNotSupported,
 		"what is not modelled is refused");
 	ok(cudaStreamSynchronize(stream) == cudaSuccess && cudaStreamDestroy(stream) == cudaSuccess, "work ends");
 	(void)cudaGetLastError();
@@ -602,6 +679,8 @@ int main(int argc, char **argv)
 		part_copies();
 		part_touch(strcmp(mode, "strict") == 0);
 		part_events();
+		part_times();
+		part_registered();
 		part_capture();
 		part_graph();
 		part_replay();

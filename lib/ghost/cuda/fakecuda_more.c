@@ -126,6 +126,22 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags)
 		: CUDA_SUCCESS;
 }
 
+#define REGISTER_FLAGS (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP)
+
+CUresult cuMemHostRegister(void *ptr, size_t bytes, unsigned flags)
+{
+	NEEDS_CONTEXT();
+	if ((flags & ~(unsigned)REGISTER_FLAGS) != 0)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return as_result(seam__emu_host_register(fake_device, ptr, bytes));
+}
+
+CUresult cuMemHostUnregister(void *ptr)
+{
+	NEEDS_CONTEXT();
+	return as_result(seam__emu_host_unregister(fake_device, ptr));
+}
+
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
 	return fake_primary_state(device, flags, active);

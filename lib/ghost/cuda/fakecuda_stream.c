@@ -48,12 +48,18 @@ CUresult fake_stream_sync(CUstream stream)
 	return as_result(seam__drv_stream_sync(fake_device, word(stream)));
 }
 
+/* In the handle of an event with times. The emulator's own numbers are smaller. */
+#define TIMED (UINT64_C(1) << 63)
+
+static struct seam_event event_of(CUevent event)
+{
+	return (struct seam_event){word(event) & ~TIMED};
+}
+
 CUresult fake_stream_wait_event(CUstream stream, CUevent event, unsigned flags)
 {
 	NEEDS_CONTEXT();
-	return as_result(flags != 0
-			? 1
-			: seam__drv_stream_wait_event(fake_device, word(stream), (struct seam_event){word(event)}));
+	return as_result(flags != 0 ? 1 : seam__drv_stream_wait_event(fake_device, word(stream), event_of(event)));
 }
 
 CUresult fake_host_func(CUstream stream, CUhostFn function, void *argument)
@@ -108,6 +114,7 @@ CUresult fake_graph_destroy(CUgraph graph)
 	return CUDA_ERROR_NOT_INITIALIZED;
 }
 
+/* The CUDA backend has no use for times, and must say so. */
 CUresult fake_event_create(CUevent *event, unsigned flags)
 {
 	NEEDS_CONTEXT();
@@ -117,16 +124,40 @@ CUresult fake_event_create(CUevent *event, unsigned flags)
 	return as_result(cu);
 }
 
+CUresult cuEventCreate(CUevent *event, unsigned flags)
+{
+	if ((flags & ~(unsigned)(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)) != 0)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	CUresult cu = fake_event_create(event, CU_EVENT_DISABLE_TIMING);
+	if (cu == CUDA_SUCCESS && (flags & CU_EVENT_DISABLE_TIMING) == 0)
+		*event = (CUevent)(uintptr_t)(word(*event) | TIMED);
+	return cu;
+}
+
+CUresult cuEventElapsedTime(float *ms, CUevent first, CUevent last)
+{
+	NEEDS_CONTEXT();
+	uint64_t ns[2] = {0, 0};
+	if ((word(first) & word(last) & TIMED) == 0)
+		return CUDA_ERROR_INVALID_HANDLE;
+	int cu = seam__emu_event_time(fake_device, event_of(first), &ns[0]);
+	if (cu == 0)
+		cu = seam__emu_event_time(fake_device, event_of(last), &ns[1]);
+	if (cu == 0)
+		*ms = (float)((double)(int64_t)(ns[1] - ns[0]) / 1e6);
+	return as_result(cu);
+}
+
 CUresult fake_event_destroy(CUevent event)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_event_destroy(fake_device, (struct seam_event){word(event)}));
+	return as_result(seam__drv_event_destroy(fake_device, event_of(event)));
 }
 
 CUresult fake_event_record(CUevent event, CUstream stream)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_event_record(fake_device, (struct seam_event){word(event)}, word(stream)));
+	return as_result(seam__drv_event_record(fake_device, event_of(event), word(stream)));
 }
 
 /* A capture in global mode on any thread would forbid this one: the backend has to have asked for the relaxed mode. */
@@ -135,13 +166,13 @@ CUresult fake_event_query(CUevent event)
 	NEEDS_CONTEXT();
 	if (fake_mode != CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	return as_result(seam__drv_event_query(fake_device, (struct seam_event){word(event)}));
+	return as_result(seam__drv_event_query(fake_device, event_of(event)));
 }
 
 CUresult fake_event_sync(CUevent event)
 {
 	NEEDS_CONTEXT();
-	return as_result(seam__drv_event_sync(fake_device, (struct seam_event){word(event)}));
+	return as_result(seam__drv_event_sync(fake_device, event_of(event)));
 }
 
 CUresult fake_copy_to_device(CUdeviceptr va, const void *from, size_t bytes, CUstream stream)

@@ -62,6 +62,16 @@ cudaError_t cudaFreeHost(void *ptr)
 	RT_RETURN(rt_driver->host_free(ptr));
 }
 
+cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned flags)
+{
+	RT_RETURN(cuMemHostRegister(ptr, bytes, flags));
+}
+
+cudaError_t cudaHostUnregister(void *ptr)
+{
+	RT_RETURN(cuMemHostUnregister(ptr));
+}
+
 static bool is_device(const void *at)
 {
 	uint64_t base;
@@ -221,6 +231,16 @@ static int copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind ki
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
 	RT_RETURN(copy(to, from, bytes, kind, stream));
+}
+
+/* Row by row. */
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
+	enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	int error = width > to_pitch || width > from_pitch ? (int)cudaErrorInvalidPitchValue : rt_enter();
+	for (size_t row = 0; error == 0 && row < rows; row++)
+		error = copy((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width, kind, stream);
+	return rt_result(error);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

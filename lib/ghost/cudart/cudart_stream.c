@@ -121,12 +121,44 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
 	RT_RETURN(rt_driver->host_func(stream, function, argument));
 }
 
-/* Times are not kept: cudaEventElapsedTime is refused. */
+/* The older call: a function that is told of the stream too. */
+struct callback {
+	cudaStream_t stream;
+	cudaStreamCallback_t function;
+	void *argument;
+};
+
+static void call_back(void *argument)
+{
+	struct callback *callback = argument;
+	callback->function(callback->stream, cudaSuccess, callback->argument);
+	free(callback);
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *argument, unsigned flags)
+{
+	int error = flags != 0 || function == NULL ? (int)cudaErrorInvalidValue : rt_enter();
+	struct callback *callback = error == 0 ? malloc(sizeof(*callback)) : NULL;
+	if (callback != NULL) {
+		*callback = (struct callback){.stream = stream, .function = function, .argument = argument};
+		error = (int)rt_driver->host_func(stream, call_back, callback);
+		if (error != 0)
+			free(callback);
+	} else if (error == 0) {
+		error = cudaErrorMemoryAllocation;
+	}
+	return rt_result(error);
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-	if ((flags & cudaEventInterprocess) != 0)
-		return rt_result(cudaErrorNotSupported);
-	RT_RETURN(rt_driver->event_create(event, CU_EVENT_DISABLE_TIMING));
+	RT_RETURN(cuEventCreate(event, flags));
+}
+
+/* In virtual time. */
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t first, cudaEvent_t last)
+{
+	RT_RETURN(cuEventElapsedTime(ms, first, last));
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
