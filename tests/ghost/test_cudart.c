@@ -179,6 +179,41 @@ static void part_registered(void)
 	(void)cudaGetLastError();
 }
 
+/* The compiler's own call. */
+void __cudaRegisterVar(
+	void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global);
+
+/* Variables of the device's code. */
+static void part_symbols(void)
+{
+	static char shadows[3];
+	static char name[] = "variable";
+	void *at[3] = {NULL, NULL, NULL};
+	unsigned number = 0x01020304;
+	size_t bytes = 0;
+	tap_part = "symbols";
+	for (int i = 0; i < 2; i++)
+		__cudaRegisterVar(NULL, &shadows[i], name, name, 0, 16, 0, 0);
+	ok(cudaGetSymbolAddress(&at[0], &shadows[0]) == cudaSuccess &&
+			cudaGetSymbolAddress(&at[1], &shadows[1]) == cudaSuccess &&
+			cudaGetSymbolAddress(&at[2], &shadows[0]) == cudaSuccess && at[0] == at[2] && at[0] != at[1],
+		"each variable has its place");
+	ok(cudaMemcpyToSymbol(&shadows[0], &number, 4, 12, cudaMemcpyHostToDevice) == cudaSuccess,
+		"which is written to");
+	number = 0;
+	ok(cudaMemcpy(&number, (char *)at[0] + 12, 4, cudaMemcpyDeviceToHost) == cudaSuccess && number == 0x01020304,
+		"and read");
+	ok(cudaGetSymbolSize(&bytes, &shadows[1]) == cudaSuccess && bytes == 16 &&
+			cudaMemcpyToSymbol(&shadows[1], &number, 4, 13, cudaMemcpyHostToDevice) ==
+				cudaErrorInvalidValue,
+		"not over its end");
+	ok(cudaGetSymbolAddress(&at[2], &shadows[2]) == cudaErrorInvalidSymbol &&
+			cudaGetLastError() == cudaErrorInvalidSymbol,
+		"what was not registered is none");
+	for (int i = 0; i < 2; i++)
+		ok(cudaFree(at[i]) == cudaSuccess, "it is the device's memory");
+}
+
 static void part_events(void)
 {
 	cudaStream_t streams[2];
@@ -681,6 +716,7 @@ int main(int argc, char **argv)
 		part_events();
 		part_times();
 		part_registered();
+		part_symbols();
 		part_capture();
 		part_graph();
 		part_replay();

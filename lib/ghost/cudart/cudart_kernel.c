@@ -43,8 +43,6 @@ EXPORTED void __cudaRegisterFatBinaryEnd(void **handle);
 EXPORTED void __cudaUnregisterFatBinary(void **handle);
 EXPORTED void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
 	void *thread, void *block, void *block_dim, void *grid_dim, int *warp_size);
-EXPORTED void __cudaRegisterVar(
-	void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global);
 EXPORTED unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
 EXPORTED cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 EXPORTED cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
@@ -81,19 +79,6 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
 	(void)block_dim;
 	(void)grid_dim;
 	(void)warp_size;
-}
-
-void __cudaRegisterVar(
-	void **handle, char *host, char *device, const char *name, int external, size_t size, int constant, int global)
-{
-	(void)handle;
-	(void)host;
-	(void)device;
-	(void)name;
-	(void)external;
-	(void)size;
-	(void)constant;
-	(void)global;
 }
 
 /* From the brackets of a launch to the launch itself. */
