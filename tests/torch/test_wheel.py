@@ -131,6 +131,16 @@ class Installed(WheelTest):
         self.assertEqual(self.run_there("seam", "--version"), f"seam {VERSION}\n")
         self.assertIn("emu", self.run_there("seam", "info"))
 
+    def test_the_ghost_is_a_device_for_who_names_its_path(self) -> None:
+        site = self.install()
+        runtimes = sorted((site / "seamalloc/ghost").glob("cuda*/libcudart.so.*"))
+        self.assertEqual(bool(runtimes), FAKECUDART.is_dir() and bool(list(FAKECUDART.glob("cuda*/libcudart.so.*"))))
+        code = "import ctypes, sys; n = ctypes.c_int(); print(ctypes.CDLL(sys.argv[1]).cudaGetDeviceCount(ctypes.byref(n)), n.value)"
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            (self.place / name).write_bytes(b"")  # whoever finds it fails
+        for runtime in runtimes:
+            self.assertEqual(self.run_there("python", "-c", code, str(runtime), FAKECUDA_DEVICES="3", LD_LIBRARY_PATH=str(self.place)), "0 3\n")
+
     def test_seam_enable_is_read_at_the_start(self) -> None:
         self.install()
         code = "import sys; print('seamalloc._startup' in sys.modules)"
