@@ -387,6 +387,26 @@ static void check_modules(cudaStream_t stream)
 			cuOccupancyMaxActiveBlocksPerMultiprocessor(&number, function, 128, 0) == CUDA_SUCCESS &&
 			number == 16,
 		"and asked");
+	CUdevice device = -1;
+	CUdeviceptr seen = 0;
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	void *at = must_alloc(4096);
+	ok(cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+			cuDeviceGetAttribute(&number, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device) == CUDA_SUCCESS &&
+			number == 32 &&
+			cuDeviceGetAttribute(&number, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) ==
+				CUDA_SUCCESS &&
+			number == 9 && cuDriverGetVersion(&number) == CUDA_SUCCESS && number > 12000,
+		"the device is asked by its handle and by its number");
+	ok(cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE,
+		"the stream is not being captured");
+	ok(cuPointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)at + 5) ==
+				CUDA_SUCCESS &&
+			seen == (CUdeviceptr)(uintptr_t)at + 5 &&
+			cuPointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+				(CUdeviceptr)(uintptr_t)&device) == CUDA_ERROR_INVALID_VALUE &&
+			cudaFree(at) == cudaSuccess,
+		"a kernel's pointers are told from others");
 	uint64_t before = fakecuda_now();
 	ok(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL) == CUDA_SUCCESS &&
 			cudaStreamSynchronize(stream) == cudaSuccess && fakecuda_now() - before >= 10000,

@@ -76,7 +76,7 @@ static CUresult fake_init(unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_driver_version(int *version)
+CUresult fake_driver_version(int *version)
 {
 	*version = 12040;
 	return CUDA_SUCCESS;
@@ -106,7 +106,7 @@ static CUresult fake_device_name(char *name, int length, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-static CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device)
+CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device)
 {
 	if (fake_ordinal(device) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -369,11 +369,6 @@ CUresult cuCtxSetCurrent(CUcontext context)
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
 	return fake_device_get(device, ordinal);
-}
-
-CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
-{
-	return fake_device_attribute(value, what, device);
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)

@@ -59,6 +59,8 @@ void fake_time_calls(struct seam_driver *device);
 /* A call of fakecuda_more.def in its newest version up to `version`, or NULL. */
 void *fake_find_more(const char *symbol, int version);
 
+CUresult fake_driver_version(int *version);
+CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice device);
 CUresult fake_stream_create(CUstream *stream, unsigned flags);
 CUresult fake_stream_destroy(CUstream stream);
 CUresult fake_stream_id(CUstream stream, unsigned long long *id);

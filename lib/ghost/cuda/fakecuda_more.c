@@ -28,7 +28,12 @@ static CUdevice by_number(CUdevice device)
 
 static CUresult fake_attribute_by_number(int *value, CUdevice_attribute what, CUdevice device)
 {
-	return cuDeviceGetAttribute(value, what, by_number(device));
+	return fake_device_attribute(value, what, by_number(device));
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
+{
+	return fake_attribute_by_number(value, what, device);
 }
 
 /* Likewise. */
@@ -147,6 +152,59 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 	return fake_primary_state(device, flags, active);
 }
 
+/* What Triton, the compiler of torch.compile, asks beside code and launches. */
+CUresult cuDriverGetVersion(int *version)
+{
+	return fake_driver_version(version);
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	NEEDS_CONTEXT();
+	*device = FAKE_HANDLE + fake_device->ordinal;
+	return CUDA_SUCCESS;
+}
+
+/* Limits are of kernels, none of which runs. */
+CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
+{
+	NEEDS_CONTEXT();
+	(void)fake_device;
+	(void)limit;
+	*value = 0;
+	return fakecuda_skips_kernels() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	NEEDS_CONTEXT();
+	(void)fake_device;
+	(void)limit;
+	(void)value;
+	return fakecuda_skips_kernels() ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+	cuuint64_t id = 0;
+	return fake_capture_info(stream, status, &id);
+}
+
+/* Whether an address is the device's; a kernel reaches it by the same one. */
+CUresult cuPointerGetAttribute(void *value, CUpointer_attribute what, CUdeviceptr va)
+{
+	uint64_t base = 0;
+	uint64_t bytes = 0;
+	if (what != CU_POINTER_ATTRIBUTE_DEVICE_POINTER)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	int cu = fakecuda_range(va, &base, &bytes);
+	if (cu != 0)
+		cu = fakecuda_host_range((const void *)(uintptr_t)va, &base, &bytes);
+	if (cu == 0)
+		memcpy(value, &va, sizeof(va));
+	return as_result(cu);
+}
+
 #define REFUSED(name, params)                    \
 	CUresult name params                     \
 	{                                        \
@@ -159,7 +217,6 @@ REFUSED(cuLinkAddData,
 		CUjit_option *options, void **values))
 REFUSED(cuLinkComplete, (CUlinkState state, void **cubin, size_t *size))
 REFUSED(cuLinkCreate, (unsigned count, CUjit_option *options, void **values, CUlinkState *state))
-REFUSED(cuPointerGetAttribute, (void *value, CUpointer_attribute what, CUdeviceptr va))
 REFUSED(cuTensorMapEncodeTiled,
 	(CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *va, const cuuint64_t *dimensions,
 		const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,

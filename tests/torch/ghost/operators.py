@@ -287,6 +287,10 @@ def convolutional_network() -> None:
     trained(nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)), lambda: r(4, 3, 64, 64).detach(), 10, torch.float16)
 
 
+def compiled() -> torch.Tensor:
+    return torch.compile(lambda x: F.layer_norm(x.sin() + 1, (64,)).sum(-1))(r(64, 64))
+
+
 MATH = torch.nn.attention.SDPBackend.MATH
 FLASH = torch.nn.attention.SDPBackend.FLASH_ATTENTION
 EFFICIENT = torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION
@@ -596,6 +600,7 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "state of a model to the host": lambda: {k: v.cpu() for k, v in module(nn.Linear(8, 8)).state_dict().items()},
     "nested tensors": nested,
     "profiler": profiled,
+    "torch.compile": compiled,
     "sleep": lambda: torch.cuda._sleep(1000),
     "nvtx": lambda: (torch.cuda.nvtx.range_push("x"), torch.cuda.nvtx.range_pop()),
     "gradient of a gradient": lambda: (lambda x: torch.autograd.grad(torch.autograd.grad((x**3).sum(), x, create_graph=True)[0].sum(), x))(r(9)),

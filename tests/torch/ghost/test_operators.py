@@ -18,7 +18,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import stub_libraries  # noqa: E402
 
-LIMIT_S = 60
+LIMIT_S = 240
 
 
 def tensors(made: object) -> Iterator[object]:
@@ -85,6 +85,8 @@ if __name__ == "__main__":
     os.environ.update(FAKECUDA_MEMORY="book", FAKECUDART_KERNELS="skip")
     packages = next(Path(path) for path in sys.path if (Path(path) / "torch/lib/libtorch_cuda.so").is_file())
     with tempfile.TemporaryDirectory() as made:
+        driver = next(line.split()[-1] for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines() if line.endswith("/libcuda.so.1"))
+        os.environ.update(TRITON_LIBCUDA_PATH=str(Path(driver).parent), TRITON_CACHE_DIR=made, TORCHINDUCTOR_CACHE_DIR=made, TORCHINDUCTOR_COMPILE_THREADS="1")
         stub_libraries.load(packages, Path(made))
         warnings.simplefilter("ignore")
         import torch
