@@ -17,7 +17,7 @@
 
 #define CMD_GO_ON (-1) /* of cmd_parse(): the command line was fine */
 
-#define SEAM_COMMAND(name, summary) int cmd_##name(int argc, char **argv);
+#define SEAM_COMMAND(function, name, summary) int cmd_##function(int argc, char **argv);
 #include "commands.def"
 #undef SEAM_COMMAND
 

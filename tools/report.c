@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json_fields.h"
 #include "meta.h"
 #include "planned.h"
 
@@ -21,24 +22,6 @@ static bool has_efficiency(const struct replay_result *result)
 	return !result->oom && result->peak_reserved_bytes > 0;
 }
 
-static void put_u64(struct seam_json *json, const char *key, bool known, uint64_t value)
-{
-	seam__json_key(json, key);
-	if (known)
-		seam__json_u64(json, value);
-	else
-		seam__json_null(json);
-}
-
-static void put_double(struct seam_json *json, const char *key, bool known, double value)
-{
-	seam__json_key(json, key);
-	if (known)
-		seam__json_double(json, value);
-	else
-		seam__json_null(json);
-}
-
 /* A tenth is as much as such times are worth. */
 static double tenths(double value)
 {
@@ -51,7 +34,8 @@ static void put_driver_calls(struct seam_json *json, const struct replay_result 
 	seam__json_object_begin(json);
 	for (size_t i = 0; i < SEAM_DRV_COUNT; i++)
 		if (result->driver_calls[i] != 0)
-			put_u64(json, seam__driver_call_name((enum seam_drv_call)i), true, result->driver_calls[i]);
+			json_field_u64(
+				json, seam__driver_call_name((enum seam_drv_call)i), true, result->driver_calls[i]);
 	seam__json_object_end(json);
 }
 
@@ -89,39 +73,40 @@ static void put_plan(struct seam_json *json, const struct replay_result *result)
 	};
 	const struct replay_plan *plan = &result->plan;
 	bool used = plan->planning != REPLAY_PLAN_NONE;
-	seam__json_key(json, "plan");
-	seam__json_string(json, kinds[plan->planning]);
-	put_u64(json, "plan_hits", used, plan->hits);
-	put_u64(json, "plan_dynamic_hits", used, plan->dynamic_hits);
-	put_u64(json, "plan_misses", used, plan->misses);
+	json_field_string(json, "plan", kinds[plan->planning]);
+	json_field_u64(json, "plan_hits", used, plan->hits);
+	json_field_u64(json, "plan_dynamic_hits", used, plan->dynamic_hits);
+	json_field_u64(json, "plan_misses", used, plan->misses);
 	seam__json_key(json, "plan_misses_by_cause");
 	seam__json_object_begin(json);
 	for (size_t i = 0; i < SEAM_MISS_COUNT; i++)
-		put_u64(json, causes[i], used, plan->misses_by_cause[i]);
+		json_field_u64(json, causes[i], used, plan->misses_by_cause[i]);
 	seam__json_object_end(json);
-	put_u64(json, "resyncs", used, plan->resyncs);
-	put_u64(json, "plan_adoptions", used, plan->adoptions);
-	put_u64(json, "plan_drops", used, plan->drops);
-	put_u64(json, "adopted_at_iteration", used && plan->adopted, plan->adopted_at_iteration);
-	put_u64(json, "adopted_after_steps", used && plan->adopted, plan->adopted_after_steps);
-	put_u64(json, "plan_hits_last_iteration", used && result->last_complete, plan->last_hits);
-	put_u64(json, "requests_last_iteration", used && result->last_complete, plan->last_requests);
+	json_field_u64(json, "resyncs", used, plan->resyncs);
+	json_field_u64(json, "plan_adoptions", used, plan->adoptions);
+	json_field_u64(json, "plan_drops", used, plan->drops);
+	json_field_u64(json, "adopted_at_iteration", used && plan->adopted, plan->adopted_at_iteration);
+	json_field_u64(json, "adopted_after_steps", used && plan->adopted, plan->adopted_after_steps);
+	json_field_u64(json, "plan_hits_last_iteration", used && result->last_complete, plan->last_hits);
+	json_field_u64(json, "requests_last_iteration", used && result->last_complete, plan->last_requests);
 	bool measured = used && plan->measured && !result->oom;
-	put_u64(json, "peak_live_planned_bytes", measured, plan->peak_live_bytes);
-	put_u64(json, "peak_reserved_planned_bytes", measured, plan->peak_reserved_bytes);
-	put_double(json, "efficiency_planned", measured, part_of(plan->peak_live_bytes, plan->peak_reserved_bytes));
-	put_double(json, "planned_alloc_ns_p50", used && plan->timed, tenths(plan->alloc_ns_p50));
-	put_double(json, "dynamic_alloc_ns_p50", used && plan->dynamic_timed, tenths(plan->dynamic_alloc_ns_p50));
-	put_double(json, "missed_alloc_ns_p50", used && plan->missed_timed, tenths(plan->missed_alloc_ns_p50));
+	json_field_u64(json, "peak_live_planned_bytes", measured, plan->peak_live_bytes);
+	json_field_u64(json, "peak_reserved_planned_bytes", measured, plan->peak_reserved_bytes);
+	json_field_double(
+		json, "efficiency_planned", measured, part_of(plan->peak_live_bytes, plan->peak_reserved_bytes));
+	json_field_double(json, "planned_alloc_ns_p50", used && plan->timed, tenths(plan->alloc_ns_p50));
+	json_field_double(
+		json, "dynamic_alloc_ns_p50", used && plan->dynamic_timed, tenths(plan->dynamic_alloc_ns_p50));
+	json_field_double(json, "missed_alloc_ns_p50", used && plan->missed_timed, tenths(plan->missed_alloc_ns_p50));
 	put_array(json, "static_requests_by_iteration", plan->static_requests, used ? result->ended : 0, 1);
 	put_array(json, "static_hits_by_iteration", plan->static_hits, used ? result->ended : 0, 1);
-	put_double(json, "background_processor_ms", used, (double)plan->processor_ns / 1e6);
-	put_u64(json, "background_steps", used, plan->steps);
-	put_double(json, "background_compute_ms", used, (double)plan->compute_ns / 1e6);
-	put_double(json, "background_driver_ms", used, (double)plan->driver_ns / 1e6);
-	put_double(json, "background_hidden", used, hidden(plan));
-	put_double(json, "host_waits_ms", used, (double)plan->waited_ns / 1e6);
-	put_double(json, "host_ms", used, (double)plan->host_ns / 1e6);
+	json_field_double(json, "background_processor_ms", used, (double)plan->processor_ns / 1e6);
+	json_field_u64(json, "background_steps", used, plan->steps);
+	json_field_double(json, "background_compute_ms", used, (double)plan->compute_ns / 1e6);
+	json_field_double(json, "background_driver_ms", used, (double)plan->driver_ns / 1e6);
+	json_field_double(json, "background_hidden", used, hidden(plan));
+	json_field_double(json, "host_waits_ms", used, (double)plan->waited_ns / 1e6);
+	json_field_double(json, "host_ms", used, (double)plan->host_ns / 1e6);
 	put_array(json, "background_calls_by_iteration", plan->background_calls, used ? result->ended : 0, 1);
 	put_array(json, "background_driver_ms_by_iteration", plan->background_ns, used ? result->ended : 0, 1e6);
 }
@@ -130,37 +115,34 @@ static void put_result(struct seam_json *json, const struct report_row *row)
 {
 	const struct replay_result *result = &row->result;
 	seam__json_object_begin(json);
-	seam__json_key(json, "trace");
-	seam__json_string(json, row->trace);
-	seam__json_key(json, "allocator");
-	seam__json_string(json, ref_kind_name(result->allocator));
-	seam__json_key(json, "device");
-	seam__json_string(json, result->device);
-	put_u64(json, "requests", true, result->requests);
-	put_u64(json, "iterations", true, result->iterations);
-	put_u64(json, "peak_live_bytes", true, result->peak_live_bytes);
-	put_u64(json, "peak_reserved_bytes", !result->oom, result->peak_reserved_bytes);
+	json_field_string(json, "trace", row->trace);
+	json_field_string(json, "allocator", ref_kind_name(result->allocator));
+	json_field_string(json, "device", result->device);
+	json_field_u64(json, "requests", true, result->requests);
+	json_field_u64(json, "iterations", true, result->iterations);
+	json_field_u64(json, "peak_live_bytes", true, result->peak_live_bytes);
+	json_field_u64(json, "peak_reserved_bytes", !result->oom, result->peak_reserved_bytes);
 	bool known = has_efficiency(result);
-	put_double(json, "efficiency", known, known ? efficiency(result) : 0);
+	json_field_double(json, "efficiency", known, known ? efficiency(result) : 0);
 	seam__json_key(json, "oom");
 	seam__json_bool(json, result->oom);
-	put_double(json, "alloc_ns_p50", result->alloc_timed, tenths(result->alloc_ns_p50));
-	put_double(json, "alloc_ns_p99", result->alloc_timed, tenths(result->alloc_ns_p99));
-	put_double(json, "free_ns_p50", result->free_timed, tenths(result->free_ns_p50));
-	put_double(json, "free_ns_p99", result->free_timed, tenths(result->free_ns_p99));
+	json_field_double(json, "alloc_ns_p50", result->alloc_timed, tenths(result->alloc_ns_p50));
+	json_field_double(json, "alloc_ns_p99", result->alloc_timed, tenths(result->alloc_ns_p99));
+	json_field_double(json, "free_ns_p50", result->free_timed, tenths(result->free_ns_p50));
+	json_field_double(json, "free_ns_p99", result->free_timed, tenths(result->free_ns_p99));
 	put_driver_calls(json, result);
-	put_u64(json, "memory_calls_last_iteration", result->last_complete, result->memory_calls_last_iteration);
+	json_field_u64(json, "memory_calls_last_iteration", result->last_complete, result->memory_calls_last_iteration);
 	put_array(json, "memory_calls_by_iteration", result->memory_calls, result->ended, 1);
 	put_array(json, "memory_calls_by_step", result->step_calls, result->steps, 1);
 	put_array(json, "driver_ms_by_iteration", result->iteration_driver_ns, result->ended, 1e6);
-	put_double(json, "processor_ms", true, (double)result->calls_ns / 1e6);
+	json_field_double(json, "processor_ms", true, (double)result->calls_ns / 1e6);
 	put_array(json, "processor_ms_by_iteration", result->iteration_calls_ns, result->ended, 1e6);
-	put_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
-	put_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);
+	json_field_u64(json, "event_calls_last_iteration", result->last_complete, result->event_calls_last_iteration);
+	json_field_double(json, "driver_ms_estimated", !result->oom, (double)result->driver_ns / 1e6);
 	seam__json_key(json, "states");
 	seam__json_object_begin(json);
 	for (size_t i = 0; i < REF_STATES; i++)
-		put_u64(json, state_keys[i], true, result->states[i]);
+		json_field_u64(json, state_keys[i], true, result->states[i]);
 	seam__json_object_end(json);
 	put_plan(json, result);
 	seam__json_object_end(json);

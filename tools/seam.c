@@ -13,7 +13,7 @@ static const struct command {
 	const char *summary;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-#define SEAM_COMMAND(name, summary) {#name, "seam " #name, summary, cmd_##name},
+#define SEAM_COMMAND(function, name, summary) {name, "seam " name, summary, cmd_##function},
 #include "commands.def"
 #undef SEAM_COMMAND
 };

@@ -53,7 +53,7 @@ unnamed() {
 	done
 }
 
-for command in convert draw info replay verify; do
+for command in convert draw info machines replay verify; do
 	ok "the manual names $command" grep -q "^.SS seam $command" "$root/tools/seam.1"
 	unnamed $command >unnamed.txt
 	cat unnamed.txt
@@ -73,6 +73,13 @@ ok 'info: an unknown key' fails 2 "'frob:1'" "$seam" info --conf frob:1
 ok 'info: a word too many' fails 2 "'word'" "$seam" info word
 ok 'info: what the device cannot do' fails 1 'gpu_direct_rdma: not supported' "$seam" info --conf backend:emu_book,gpu_direct_rdma:1
 ok 'info: no such device' fails 1 'CUDA device 99' "$seam" info --device 99 --conf backend:cuda
+
+ok 'machines: all' sh -c '"$0" machines >m.txt && [ "$(grep -c "^SEAM_MACHINE(" "$1")" -eq "$(grep -c "^[^ ]*: .* | .* | " m.txt)" ]' "$seam" "$root/lib/ghost/machines.def"
+ok 'machines: with the source' shows '^rtx4090: .*flux-webui#11' "$seam" machines rtx4090
+ok 'machines: by the name of the driver' shows '^t4 ' "$seam" machines 'TESLA T4'
+ok 'machines: only those named' sh -c '[ "$("$0" machines --json t4 h100 | grep -c "\"gpu\"")" -eq 2 ]' "$seam"
+ok 'machines: what is not known is null' shows '"nvlink_gbs": null' "$seam" machines --json t4
+ok 'machines: no such GPU' fails 2 "'rtx409'; known are .*rtx4090" "$seam" machines t4 rtx409
 
 printf 'id,lower,upper,size\na,0,5,4096\n' >a.csv
 if nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
