@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEY_HELP 0x1000
 
@@ -87,6 +88,26 @@ bool cmd_number(const char *text, unsigned long most, unsigned long *ret_number)
 		return false;
 	*ret_number = number;
 	return true;
+}
+
+/* The one parser for both: the emulator's option takes any size. */
+bool cmd_size(const char *text, uint64_t *ret_bytes)
+{
+	struct seam_config config;
+	char entry[64];
+	seam_config_init(&config);
+	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);
+	if (length < 0 || (size_t)length >= sizeof(entry) || strchr(text, ',') != NULL ||
+		seam_config_parse(&config, entry, NULL, 0) != SEAM_OK || config.emu_capacity_bytes == 0)
+		return false;
+	*ret_bytes = config.emu_capacity_bytes;
+	return true;
+}
+
+error_t cmd_conf(const struct argp_state *state, const char *text, struct seam_config *config)
+{
+	char error[200];
+	return seam_config_parse(config, text, error, sizeof error) == SEAM_OK ? 0 : cmd_usage(state, "%s", error);
 }
 
 int cmd_print(enum seam_rc rc, const struct seam_text *text)

@@ -7,6 +7,9 @@
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include <seam/seam.h>
 
 #include "text.h"
 
@@ -33,6 +36,12 @@ int cmd_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes a finished text to standard output. rc: of writing the text. Returns CMD_OK, or CMD_FAILED after one line. */
 int cmd_print(enum seam_rc rc, const struct seam_text *text);
+
+/* A size as in SEAM_CONF ("24G") in `text`, at least 1 byte; false where it is none. */
+bool cmd_size(const char *text, uint64_t *ret_bytes);
+
+/* For argp parsers: a configuration (--conf) over what `config` has. Returns 0, or EINVAL after one line. */
+error_t cmd_conf(const struct argp_state *state, const char *text, struct seam_config *config);
 
 /* A whole number of at most `most` in `text`; false where it is none. */
 bool cmd_number(const char *text, unsigned long most, unsigned long *ret_number);

@@ -30,12 +30,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct arguments *arguments = state->input;
 	unsigned long number;
-	char error[200];
 	switch (key) {
 	case KEY_CONF:
-		if (seam_config_parse(&arguments->config, text, error, sizeof error) != SEAM_OK)
-			return cmd_usage(state, "%s", error);
-		return 0;
+		return cmd_conf(state, text, &arguments->config);
 	case KEY_DEVICE:
 		if (!cmd_number(text, ORDINAL_MAX, &number))
 			return cmd_usage(state, "not the number of a device: '%s'", text);

@@ -7,7 +7,7 @@
 #include "cmd.h"
 #include "input.h"
 #include "meta.h"
-#include "progress.h"
+#include "replay_bar.h"
 #include "report.h"
 #include "schedule.h"
 #include "text.h"
@@ -137,10 +137,9 @@ static error_t parse_memory(struct arguments *arguments, const char *text, const
 	return 0;
 }
 
-/* A size is written as in SEAM_CONF: the one parser for both. Or a share of what each trace needs: "105%". */
+/* A size, or a share of what each trace needs: "105%". */
 static error_t parse_capacity(struct arguments *arguments, const char *text, const struct argp_state *state)
 {
-	struct seam_config config;
 	char *end = NULL;
 	unsigned long percent = strtoul(text, &end, 10);
 	if (end != text && strcmp(end, "%") == 0) {
@@ -149,22 +148,7 @@ static error_t parse_capacity(struct arguments *arguments, const char *text, con
 		arguments->replay.capacity_percent = (uint32_t)percent;
 		return 0;
 	}
-	char entry[64];
-	seam_config_init(&config);
-	int length = snprintf(entry, sizeof(entry), "emu_capacity_bytes:%s", text);
-	if (length < 0 || (size_t)length >= sizeof(entry) || strchr(text, ',') != NULL ||
-		seam_config_parse(&config, entry, NULL, 0) != SEAM_OK || config.emu_capacity_bytes == 0)
-		return cmd_usage(state, "not a size: '%s'", text);
-	arguments->replay.capacity_bytes = config.emu_capacity_bytes;
-	return 0;
-}
-
-static error_t parse_conf(struct arguments *arguments, const char *text, const struct argp_state *state)
-{
-	char error[200];
-	if (seam_config_parse(&arguments->config, text, error, sizeof error) != SEAM_OK)
-		return cmd_usage(state, "%s", error);
-	return 0;
+	return cmd_size(text, &arguments->replay.capacity_bytes) ? 0 : cmd_usage(state, "not a size: '%s'", text);
 }
 
 /* The file is read when all options are known to be good. */
@@ -222,7 +206,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_CAPACITY:
 		return parse_capacity(arguments, text, state);
 	case KEY_CONF:
-		return parse_conf(arguments, text, state);
+		return cmd_conf(state, text, &arguments->config);
 	case KEY_ITERATIONS:
 		number = SCHEDULE_STEPS;
 		if (strcmp(text, "steps") != 0 && (!cmd_number(text, ITERATIONS_MAX, &number) || number == 0))
@@ -302,21 +286,12 @@ static int replay_trace(
 {
 	int status = CMD_OK;
 	for (size_t i = 0; i < arguments->allocator_count && status == CMD_OK; i++) {
-		struct progress progress;
 		struct replay_options replay = arguments->replay;
-		char label[48];
 		char failure[REPLAY_ERROR_BYTES] = "";
 		replay.allocator = arguments->allocators[i];
 		replay.config = &arguments->config;
-		replay.progress = progress_step;
-		replay.user = &progress;
-		const char *slash = strrchr(path, '/');
-		(void)snprintf(label, sizeof(label), "%s: %.30s", ref_kind_name(replay.allocator),
-			slash != NULL ? slash + 1 : path);
-		progress_begin(&progress, label);
 		rows[i].trace = path;
-		enum seam_rc rc = replay_run(trace, &replay, failure, &rows[i].result);
-		progress_end(&progress);
+		enum seam_rc rc = replay_shown(trace, &replay, path, failure, &rows[i].result);
 		if (rc != SEAM_OK)
 			status = cmd_fail("%s: allocator %s: %s", path, ref_kind_name(replay.allocator), failure);
 	}
@@ -333,27 +308,14 @@ static int print(const struct arguments *arguments, const struct report_row *row
 	return status;
 }
 
-static bool has_allocation(const struct seam_trace *trace)
-{
-	for (uint64_t i = 0; i < trace->header.event_count; i++)
-		if (trace->events[i].kind == SEAM_TRACE_ALLOC)
-			return true;
-	return false;
-}
-
 /* Reads what can be read: one line for each trace that cannot. */
 static struct seam_trace *read_trace(const char *path)
 {
 	char error[INPUT_ERROR_BYTES];
 	struct seam_trace *trace;
-	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace)) {
-		(void)cmd_fail("%s", error);
-		return NULL;
-	}
-	if (has_allocation(trace))
+	if (input_read_program(path, error, &trace))
 		return trace;
-	(void)cmd_fail("%s: no allocation is recorded in it", path);
-	seam_trace_free(trace);
+	(void)cmd_fail("%s", error);
 	return NULL;
 }
 

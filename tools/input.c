@@ -46,3 +46,25 @@ bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], str
 	unpacked_fini(&unpacked);
 	return imported;
 }
+
+static bool has_allocation(const struct seam_trace *trace)
+{
+	for (uint64_t i = 0; i < trace->header.event_count; i++)
+		if (trace->events[i].kind == SEAM_TRACE_ALLOC)
+			return true;
+	return false;
+}
+
+bool input_read_program(const char *path, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace)
+{
+	struct seam_trace *trace;
+	if (!input_read(path, SEAM_IMPORT_ANY_DEVICE, error, &trace))
+		return false;
+	if (has_allocation(trace)) {
+		*ret_trace = trace;
+		return true;
+	}
+	(void)snprintf(error, INPUT_ERROR_BYTES, "%s: no allocation is recorded in it", path);
+	seam_trace_free(trace);
+	return false;
+}

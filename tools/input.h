@@ -19,6 +19,9 @@
  * with the path. On success seam_trace_free(). */
 bool input_read(const char *path, int device, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace);
 
+/* The same of any device, and a recording without a single allocation is refused too. */
+bool input_read_program(const char *path, char error[INPUT_ERROR_BYTES], struct seam_trace **ret_trace);
+
 /* The two halves of it, for who has to look at the content first. Failures as above; on success unpacked_fini(). */
 bool input_unpack(const char *path, char error[INPUT_ERROR_BYTES], struct unpacked *ret_unpacked);
 bool input_import(const char *path, const struct unpacked *unpacked, int device, char error[INPUT_ERROR_BYTES],

@@ -213,6 +213,7 @@ enum seam_rc replay_run(const struct seam_trace *trace, const struct replay_opti
 	if (rc == SEAM_OK) {
 		(void)device_label(&run.device, result.device, sizeof(result.device));
 		result.peak_live_bytes = run.schedule.peak_live_bytes;
+		result.requests_in_all = run.schedule.block_count;
 		rc = do_ops(&run);
 	}
 	if (rc == SEAM_OK) {

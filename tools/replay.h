@@ -88,18 +88,28 @@ struct replay_plan {
 	uint64_t background_ns[REPLAY_SHOWN];    /* driver time by iteration */
 };
 
+/* Where a run ran out of memory. */
+struct replay_failure {
+	uint64_t number;         /* of the request, from 1, among all of the schedule */
+	uint64_t bytes;          /* asked for */
+	uint64_t live_bytes;     /* before it, as requested */
+	uint64_t reserved_bytes; /* by the allocator, after all that it tried */
+};
+
 struct replay_result {
 	enum ref_kind allocator;
 	char device[96];
-	uint64_t requests; /* allocations asked for, in all iterations */
+	uint64_t requests;        /* allocations asked for, in all iterations */
+	uint64_t requests_in_all; /* of the schedule: more than that where memory ran out */
 	uint32_t iterations;
 	uint64_t peak_live_bytes; /* of the whole schedule, as requested */
 	uint64_t capacity_bytes;  /* of the device, where the options limit it; else 0 */
 	bool oom;
-	bool last_complete;           /* the last iteration ended */
-	uint64_t peak_reserved_bytes; /* valid unless oom */
-	bool alloc_timed;             /* the next two are valid */
-	bool free_timed;              /* the two after them are valid */
+	struct replay_failure failure; /* valid if oom */
+	bool last_complete;            /* the last iteration ended */
+	uint64_t peak_reserved_bytes;  /* valid unless oom */
+	bool alloc_timed;              /* the next two are valid */
+	bool free_timed;               /* the two after them are valid */
 	double alloc_ns_p50, alloc_ns_p99;
 	double free_ns_p50, free_ns_p99;
 	uint64_t driver_calls[SEAM_DRV_COUNT];

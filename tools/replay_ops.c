@@ -29,6 +29,19 @@ enum seam_rc run_failed_call(const struct run *run, enum seam_rc rc, const char 
 	return run_fail(run, rc, "%s: %s: %s", what, seam__driver_call_name(call), driver->ops->error_text(driver, cu));
 }
 
+static void note_failure(struct run *run, uint64_t bytes)
+{
+	struct ref_stats stats;
+	ref_get_stats(run->allocator, &stats);
+	run->oom = true;
+	run->result->failure = (struct replay_failure){
+		.number = run->result->requests,
+		.bytes = bytes,
+		.live_bytes = run->live_bytes,
+		.reserved_bytes = stats.reserved_bytes,
+	};
+}
+
 static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 {
 	struct ref_request request = {
@@ -44,7 +57,7 @@ static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 	uint64_t ticks = call_time_end(&run->calls);
 	run->result->requests++;
 	if (rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_VA) {
-		run->oom = true;
+		note_failure(run, request.bytes);
 		return SEAM_OK;
 	}
 	if (rc != SEAM_OK)
@@ -52,6 +65,7 @@ static enum seam_rc do_alloc(struct run *run, const struct schedule_op *op)
 	samples_add(&run->allocs, ticks);
 	if (run->plan_driver != NULL)
 		plan_driver_served(run->plan_driver, request.bytes, ticks);
+	run->live_bytes += request.bytes;
 	run->live[op->target] = (struct live){.va = va, .bytes = request.bytes, .stream = op->stream};
 	if (!run->verifies)
 		return SEAM_OK;
@@ -84,6 +98,7 @@ static enum seam_rc do_free(struct run *run, uint32_t block, bool timed)
 		samples_add(&run->frees, ticks);
 	if (run->plan_driver != NULL)
 		plan_driver_freed(run->plan_driver, live->bytes);
+	run->live_bytes -= live->bytes;
 	live->va = 0;
 	return SEAM_OK;
 }

@@ -28,6 +28,7 @@ struct run {
 	struct content content;
 	bool verifies;
 	struct live *live;         /* per block */
+	uint64_t live_bytes;       /* of those that live, as requested */
 	uint64_t *streams;         /* driver handles */
 	uint32_t streams_made;     /* streams[1 .. streams_made) are ours */
 	struct seam_event *events; /* id 0: not created yet */
