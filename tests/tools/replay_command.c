@@ -1,4 +1,4 @@
-/* replay_command.c: runs the command and reads what it printed. */
+/* replay_command.c: runs commands and reads what they printed. */
 #include "replay_command.h"
 
 #include <criterion/criterion.h>
@@ -45,7 +45,7 @@ static char *read_file(const char *path)
 	return text;
 }
 
-struct outcome command_run(const char *words)
+struct outcome command_any(const char *words)
 {
 	char command[2000];
 	char out[100];
@@ -54,10 +54,17 @@ struct outcome command_run(const char *words)
 	cr_assert_not_null(program, "SEAM_COMMAND names the program");
 	(void)snprintf(out, sizeof(out), "%s/out", command_folder);
 	(void)snprintf(errors, sizeof(errors), "%s/errors", command_folder);
-	(void)snprintf(command, sizeof(command), "'%s' replay --device emu %s >%s 2>%s", program, words, out, errors);
+	(void)snprintf(command, sizeof(command), "'%s' %s >%s 2>%s", program, words, out, errors);
 	int status = system(command);
 	cr_assert(WIFEXITED(status), "%s ended by a signal", words);
 	return (struct outcome){.status = WEXITSTATUS(status), .out = read_file(out), .errors = read_file(errors)};
+}
+
+struct outcome command_run(const char *words)
+{
+	char all[1800];
+	(void)snprintf(all, sizeof(all), "replay --device emu %s", words);
+	return command_any(all);
 }
 
 void command_drop(struct outcome *outcome)
@@ -66,15 +73,21 @@ void command_drop(struct outcome *outcome)
 	free(outcome->errors);
 }
 
+json_t *command_read_json(const struct outcome *outcome)
+{
+	json_error_t error;
+	json_t *array = json_loads(outcome->out, 0, &error);
+	cr_assert(json_is_array(array), "%s: %s", error.text, outcome->out);
+	return array;
+}
+
 json_t *command_run_json(const char *words)
 {
 	char all[1500];
-	json_error_t error;
 	(void)snprintf(all, sizeof(all), "--json %s", words);
 	struct outcome outcome = command_run(all);
 	cr_assert_eq(outcome.status, 0, "%s: %s", words, outcome.errors);
-	json_t *array = json_loads(outcome.out, 0, &error);
-	cr_assert(json_is_array(array), "%s: %s", error.text, outcome.out);
+	json_t *array = command_read_json(&outcome);
 	command_drop(&outcome);
 	return array;
 }

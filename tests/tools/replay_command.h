@@ -1,5 +1,5 @@
-/* replay_command.h: the command `seam replay` as a person runs it, for tests: in a folder of its own, with what it
- * printed. SEAM_COMMAND names the program. What fails here fails the test.
+/* replay_command.h: commands of `seam` as a person runs them, above all `seam replay`, for tests: in a folder of its
+ * own, with what they printed. SEAM_COMMAND names the program. What fails here fails the test.
  */
 #ifndef TEST_REPLAY_COMMAND_H
 #define TEST_REPLAY_COMMAND_H
@@ -22,11 +22,17 @@ struct outcome {
 	char *errors; /* standard error */
 };
 
-/* Runs `seam replay` on an emulated device with these words. To be dropped. */
+/* Runs `seam` with these words. To be dropped. */
+struct outcome command_any(const char *words);
+
+/* `seam replay` on an emulated device. */
 struct outcome command_run(const char *words);
 void command_drop(struct outcome *outcome);
 
-/* Runs it with --json; the array that it printed. */
+/* The array that it printed. */
+json_t *command_read_json(const struct outcome *outcome);
+
+/* Runs `seam replay` with --json; the array that it printed. */
 json_t *command_run_json(const char *words);
 
 long long json_long(const json_t *object, const char *key);

@@ -1,6 +1,7 @@
 /* test_core_snapshot.c: what a visitor sees, and the JSON of it, held to its schema. */
 #include "arena.h"
 #include "core_fixture.h"
+#include "json_schema.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -160,67 +161,6 @@ Test(core_snapshot, the_visitor_may_end_it_anywhere)
 	close_pool();
 }
 
-/* ---- a validator for the part of JSON Schema that the schema uses ---- */
-
-static bool is_of_type(const json_t *value, const char *type)
-{
-	return (strcmp(type, "object") == 0 && json_is_object(value)) ||
-		(strcmp(type, "array") == 0 && json_is_array(value)) ||
-		(strcmp(type, "string") == 0 && json_is_string(value)) ||
-		(strcmp(type, "integer") == 0 && json_is_integer(value)) ||
-		(strcmp(type, "boolean") == 0 && json_is_boolean(value));
-}
-
-static void assert_valid(const json_t *value, const json_t *schema, const char *where);
-
-static void assert_object(json_t *value, const json_t *schema, const char *where)
-{
-	const json_t *required = json_object_get(schema, "required"),
-		     *properties = json_object_get(schema, "properties");
-	const json_t *others = json_object_get(schema, "additionalProperties");
-	size_t i;
-	json_t *name, *member;
-	const char *key;
-	json_array_foreach(required, i, name) cr_assert_not_null(
-		json_object_get(value, json_string_value(name)), "%s: no %s", where, json_string_value(name));
-	json_object_foreach(value, key, member)
-	{
-		const json_t *known = json_object_get(properties, key);
-		cr_assert(known != NULL || !json_is_false(others), "%s: %s is not in the schema", where, key);
-		if (known != NULL || json_is_object(others))
-			assert_valid(member, known != NULL ? known : others, key);
-	}
-}
-
-static void assert_valid(const json_t *value, const json_t *schema, const char *where)
-{
-	const json_t *type = json_object_get(schema, "type"), *choices = json_object_get(schema, "enum");
-	const json_t *items = json_object_get(schema, "items");
-	bool among = choices == NULL;
-	size_t i;
-	json_t *member;
-	json_array_foreach(choices, i, member) among |= json_equal(member, value) != 0;
-	cr_assert(among, "%s: not one of the schema's values", where);
-	if (type != NULL)
-		cr_assert(is_of_type(value, json_string_value(type)), "%s: not of type %s", where,
-			json_string_value(type));
-	if (json_is_object(value))
-		assert_object((json_t *)(uintptr_t)value, schema, where);
-	json_array_foreach(value, i, member)
-	{
-		if (items != NULL)
-			assert_valid(member, items, where);
-	}
-}
-
-static json_t *load(const char *path)
-{
-	json_error_t error;
-	json_t *json = json_load_file(path, 0, &error);
-	cr_assert_not_null(json, "%s:%d: %s", path, error.line, error.text);
-	return json;
-}
-
 static void name_file(char *path, size_t bytes)
 {
 	const char *folder = getenv("TMPDIR");
@@ -235,8 +175,8 @@ Test(core_snapshot, the_text_follows_its_schema)
 	open_arena(&arena);
 	name_file(path, sizeof path);
 	cr_assert_ok(seam_snapshot_write(pool, path));
-	json_t *snapshot = load(path), *schema = load(SNAPSHOT_SCHEMA);
-	assert_valid(snapshot, schema, "snapshot");
+	json_t *snapshot = json_schema_load(path);
+	json_schema_check(snapshot, SNAPSHOT_SCHEMA);
 	const json_t *stats = json_object_get(snapshot, "stats");
 	struct seam_stats now = get_stats();
 	size_t figures = 0;
@@ -270,7 +210,6 @@ Test(core_snapshot, the_text_follows_its_schema)
 	cr_assert_eq(leased, now.unused_leased_bytes);
 	seam__arena_fini(&pool->engine, &arena);
 	json_decref(snapshot);
-	json_decref(schema);
 	cr_assert_eq(unlink(path), 0);
 	close_pool();
 }
