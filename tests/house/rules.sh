@@ -29,7 +29,8 @@ lib/runtime: stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace 
 lib/learn: lib/runtime stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/core: lib/runtime lib/learn stitch fallback lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/doors:
-lib/ghost/cuda: vmm lib/base
+lib/ghost:
+lib/ghost/cuda: lib/ghost vmm lib/base
 lib/ghost/cudart: lib/ghost/cuda vmm lib/base
 tools: *
 bench: *

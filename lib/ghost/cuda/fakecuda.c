@@ -7,6 +7,7 @@
  *
  * Its environment stands in fakecuda_control.h.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,9 +101,11 @@ static CUresult fake_device_get(CUdevice *device, int ordinal)
 
 static CUresult fake_device_name(char *name, int length, CUdevice device)
 {
-	if (fake_ordinal(device) < 0 || length < 12)
+	if (fake_ordinal(device) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
-	memcpy(name, "fake device", 12);
+	if (length <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	(void)snprintf(name, (size_t)length, "%s", fake_gpu_name());
 	return CUDA_SUCCESS;
 }
 
@@ -110,6 +113,8 @@ CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice dev
 {
 	if (fake_ordinal(device) < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
+	if (fake_gpu_attribute(what, value))
+		return CUDA_SUCCESS;
 	switch ((int)what) {
 #define FAKECUDA_ATTRIBUTE(name, number) \
 	case name:                       \
@@ -183,6 +188,7 @@ static CUresult fake_mem_info(size_t *free_bytes, size_t *total_bytes)
 	NEEDS_CONTEXT();
 	uint64_t values[2] = {0, 0};
 	int cu = seam__drv_mem_info(fake_device, &values[0], &values[1]);
+	fake_gpu_memory(&values[0], &values[1]);
 	*free_bytes = values[0];
 	*total_bytes = values[1];
 	return as_result(cu);

@@ -50,6 +50,19 @@ int fake_ordinal(CUdevice device);
 /* The machine as the environment wants it; false: the environment cannot be understood. */
 bool fake_configure(struct seam_emu_config *config);
 
+/* Which GPU the environment wants the devices to be; its memory is their capacity unless that is not 0. false: there is
+ * no such GPU. */
+bool fake_gpu_configure(uint64_t *capacity_bytes);
+
+/* Its name, as the driver has it. */
+const char *fake_gpu_name(void);
+
+/* One of its numbers; false: this one is not known of it, or no GPU is wanted. */
+bool fake_gpu_attribute(CUdevice_attribute what, int *ret_value);
+
+/* What a program is told: no more than that GPU has. */
+void fake_gpu_memory(uint64_t *free_bytes, uint64_t *total_bytes);
+
 /* Whether devices can reach each other's memory. */
 bool fake_have_peers(void);
 

@@ -65,7 +65,9 @@ bool fake_configure(struct seam_emu_config *config)
 		config->memory = SEAM_EMU_STRICT;
 	else if (memory != NULL && strcmp(memory, "real") != 0)
 		return false;
-	return capacity == NULL || (parse_size(capacity, &config->capacity_bytes) && config->capacity_bytes != 0);
+	if (capacity != NULL && (!parse_size(capacity, &config->capacity_bytes) || config->capacity_bytes == 0))
+		return false;
+	return fake_gpu_configure(&config->capacity_bytes);
 }
 
 void fake_time_calls(struct seam_driver *device)

@@ -100,6 +100,7 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device)
 	if (ordinal < 0)
 		return CUDA_ERROR_INVALID_DEVICE;
 	int cu = seam__drv_mem_info(fake_contexts[ordinal].driver, &free_bytes, &total_bytes);
+	fake_gpu_memory(&free_bytes, &total_bytes);
 	*bytes = total_bytes;
 	return as_result(cu);
 }

@@ -253,7 +253,6 @@ static int fill_field(unsigned char *at, size_t bytes, int device, CUdevice_attr
 
 static cudaError_t fill_properties(unsigned char *properties, int device)
 {
-	static const char name[] = "emulated device";
 	size_t total_bytes = 0;
 	CUdevice handle = 0;
 	int error = check_device(device);
@@ -264,7 +263,9 @@ static cudaError_t fill_properties(unsigned char *properties, int device)
 	if (error != 0)
 		return rt_result(error);
 	memset(properties, 0, PROPERTIES_BYTES);
-	memcpy(properties, name, sizeof(name));
+	if (error == 0)
+		error = (int)rt_driver->device_name(
+			(char *)properties, sizeof(((struct cudaDeviceProp *)NULL)->name), handle);
 	memset(properties + offsetof(struct cudaDeviceProp, uuid), 0x5e + device, sizeof(cudaUUID_t));
 	memcpy(properties + offsetof(struct cudaDeviceProp, totalGlobalMem), &total_bytes, sizeof(total_bytes));
 #define FAKECUDART_FIELD(field, before, now, attribute)                                                          \
