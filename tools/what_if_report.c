@@ -77,6 +77,7 @@ static void put_answer(struct seam_json *json, const struct what_if_answer *answ
 	json_field_u64(json, "peak_live_bytes", true, answer->peak_live_bytes);
 	put_runs(json, answer);
 	json_field_string(json, "fails_at", seam->fits ? NULL : failure_text(answer, seam, buffer));
+	json_field_u64(json, "fails_request", !seam->fits, seam->failure.number);
 	put_empty(json, "holders");
 	put_empty(json, "advice");
 	json_field_u64(json, "largest_batch", false, 0);
