@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_operators.py [NAME]: every operator of operators.py on a GPU that is not there, each in a process of its own, so that one that dies is one line.
 
-Through `tests/torch/with_torch --emulated`. cuBLAS and cuBLASLt are stubs (stub_libraries.py), cuDNN is switched off. With a name: only that.
+Through `tests/torch/with_torch --emulated`. cuBLAS and cuBLASLt are the package's stubs, cuDNN is switched off. With a name: only that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-import stub_libraries  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "lib/doors/python"))
+from seamalloc import _ghost, build  # noqa: E402
 
 LIMIT_S = 240
 
@@ -83,11 +84,11 @@ def main() -> int:
 
 if __name__ == "__main__":
     os.environ.update(FAKECUDA_MEMORY="book", FAKECUDART_KERNELS="skip")
-    packages = next(Path(path) for path in sys.path if (Path(path) / "torch/lib/libtorch_cuda.so").is_file())
     with tempfile.TemporaryDirectory() as made:
         driver = next(line.split()[-1] for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines() if line.endswith("/libcuda.so.1"))
         os.environ.update(TRITON_LIBCUDA_PATH=str(Path(driver).parent), TRITON_CACHE_DIR=made, TORCHINDUCTOR_CACHE_DIR=made, TORCHINDUCTOR_COMPILE_THREADS="1")
-        stub_libraries.load(packages, Path(made))
+        os.environ["XDG_CACHE_HOME"] = made
+        _ghost.load(_ghost.stubs(build.find_torch())[::-1])
         warnings.simplefilter("ignore")
         import torch
 

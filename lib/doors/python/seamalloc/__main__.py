@@ -1,5 +1,7 @@
 """python -m seamalloc [--door D] [--plan P] [--conf C] [--report] (SCRIPT | -m MODULE) ARGUMENT...: a program under Seam, unchanged.
 
+python -m seamalloc what-if ...: whether a program fits on a GPU that is not there (_what_if.py). A script of that name is ./what-if.
+
 The Pythons that it starts are under Seam too, when they import PyTorch: torchrun's workers (-m torch.distributed.run), processes of
 multiprocessing.
 """
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import seamalloc
 
-from . import _enable, _startup
+from . import _enable, _startup, _what_if
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -23,6 +25,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         prog="python -m seamalloc",
         usage="%(prog)s [options] (SCRIPT | -m MODULE) ARGUMENT...",
         description="Runs a Python program, and those that it starts, with Seam as PyTorch's allocator.",
+        epilog="python -m seamalloc what-if --help: whether a program fits on a GPU that is not there.",
         allow_abbrev=False,
     )
     parser.add_argument("--door", default="auto", help="auto, class or pluggable: see seamalloc.enable()")
@@ -53,6 +56,8 @@ def hand_on(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["what-if"]:
+        sys.exit(_what_if.main(arguments[1:]))
     options, program = parse(arguments)
     try:
         seamalloc.enable(door=options.door, plan=options.plan, conf=options.conf)

@@ -1,0 +1,166 @@
+"""The ghost GPU: libraries that stand in for CUDA's, so that PyTorch's own code runs where no GPU is, and computes nothing.
+
+A process has it from before it imports PyTorch until it ends (load()): for children made for it, never for a user's own process. Seam brings the driver and the
+runtime (lib/ghost). The libraries of products (cuBLAS, cuBLASLt) are made here, of the names of the installed ones: functions that succeed and do nothing,
+compiled once for each PyTorch and kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from . import build
+
+STUBBED = ("libcublas", "libcublasLt")
+WANTED = re.compile(r"^\s+U (\w+)@(\S+)$", re.MULTILINE)
+HAD = re.compile(r" T (\w+)@+(\S+)$", re.MULTILINE)
+
+# What the functions that give something back do. All others return 0, which is success.
+RESULTS = {
+    "cublasCreate_v2": "int NAME(void **handle) { *handle = object; return 0; }",
+    "cublasGetMathMode": "int NAME(void *handle, int *mode) { (void)handle; *mode = 0; return 0; }",
+    "cublasGetPointerMode_v2": "int NAME(void *handle, int *mode) { (void)handle; *mode = 0; return 0; }",
+    "cublasGetVersion_v2": "int NAME(void *handle, int *version) { (void)handle; *version = VERSION; return 0; }",
+    "cublasGetStatusString": 'const char *NAME(int status) { (void)status; return "a stub has no errors"; }',
+    "cublasLtGetVersion": "size_t NAME(void) { return VERSION; }",
+    "cublasLtMatmulDescCreate": "int NAME(void **made) { *made = object; return 0; }",
+    "cublasLtMatmulPreferenceCreate": "int NAME(void **made) { *made = object; return 0; }",
+    "cublasLtMatrixLayoutCreate": "int NAME(void **made) { *made = object; return 0; }",
+    # One algorithm, which needs no workspace of its own: PyTorch has taken one already by then.
+    "cublasLtMatmulAlgoGetHeuristic": """
+int NAME(void *handle, void *operation, void *a, void *b, void *c, void *d, void *preference, int wanted, void *results, int *count)
+{
+	(void)handle; (void)operation; (void)a; (void)b; (void)c; (void)d; (void)preference; (void)wanted;
+	memset(results, 0, 104); /* sizeof(cublasLtMatmulHeuristicResult_t) */
+	*count = 1;
+	return 0;
+}""",
+}
+ENDLESS = "4096G"
+HEAD = "#include <stddef.h>\n#include <string.h>\nstatic long object[64]; /* what every handle points to */\n"
+
+
+def wanted(torch: build.Torch) -> dict[str, list[str]]:
+    """The functions of each library that is stubbed, by the library's SONAME: those that this PyTorch wants, and those that NVIDIA's own has, for others want more."""
+    found: dict[str, set[str]] = {}
+    for library in sorted(torch.libraries.glob("libtorch_cuda*.so")):
+        for name, version in WANTED.findall(build.run(["nm", "-D", "--undefined-only", str(library)])):
+            if version.split(".so.")[0] in STUBBED:
+                found.setdefault(version, set()).add(name)
+    for soname, names in found.items():
+        for library in torch.libraries.parent.parent.glob(f"nvidia/*/lib/{soname}"):
+            names.update(name for name, version in HAD.findall(build.run(["nm", "-D", "--defined-only", str(library)])) if version == soname)
+    if not found:
+        raise build.BuildError(f"PyTorch {torch.version} names no functions of cuBLAS: {torch.libraries} is not that of a PyTorch for CUDA")
+    return {soname: sorted(names) for soname, names in sorted(found.items())}
+
+
+def source(names: list[str], version: int) -> str:
+    """A library's source."""
+    lines = [HEAD]
+    for name in names:
+        lines.append(RESULTS.get(name, "int NAME(void) { return 0; }").replace("NAME", name).replace("VERSION", str(version)))
+    return "\n".join(lines) + "\n"
+
+
+def version_number(torch: build.Torch) -> int:
+    """What cuBLAS calls its own version, of the CUDA that PyTorch was built with."""
+    major, _, minor = torch.cuda.partition(".")
+    return int(major) * 10000 + int(minor or 0) * 100
+
+
+def compile_stub(soname: str, text: str, folder: Path) -> None:
+    """Compiles one library. Its names have a version, as NVIDIA's have."""
+    compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
+    if shutil.which(compiler[0]) is None:
+        raise build.BuildError(f"no C compiler: {compiler[0]} was not found; set CC")
+    unit, names = folder / f"{soname}.c", folder / f"{soname}.map"
+    unit.write_text(text, encoding="utf-8")
+    names.write_text(f"{soname} {{ global: *; }};\n", encoding="utf-8")
+    build.run([*compiler, "-std=c11", "-O1", "-fPIC", "-shared", str(unit), "-o", str(folder / soname), f"-Wl,-soname,{soname}", f"-Wl,--version-script={names}"])
+    unit.unlink()
+    names.unlink()
+
+
+def stubs(torch: build.Torch) -> list[Path]:
+    """The stub libraries for this PyTorch, out of the cache or made now."""
+    if shutil.which("nm") is None:
+        raise build.BuildError("nm was not found (Debian: binutils), which tells which functions of cuBLAS PyTorch wants")
+    texts = {soname: source(names, version_number(torch)) for soname, names in wanted(torch).items()}
+    digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seam" / "ghost"
+    folder = cache / f"{torch.version}-{digest}"
+    if not folder.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
+            for soname, text in texts.items():
+                compile_stub(soname, text, made)
+            # Somebody else may have been as fast: theirs is the same.
+            with contextlib.suppress(OSError):
+                made.rename(folder)
+    return [folder / soname for soname in texts]
+
+
+def folders() -> list[Path]:
+    """Where Seam's part may be: what $SEAM_GHOST names, and nothing else if it is set; in the package; in a build folder; in an installed prefix."""
+    named = os.environ.get("SEAM_GHOST")
+    if named:
+        return [Path(named)]
+    here = Path(__file__).resolve().parent
+    library = build.find_library().parent
+    return [here / "ghost", library.parent / "ghost", library / "seam/ghost"]
+
+
+def runtime(torch: build.Torch) -> Path:
+    """Seam's libcudart for this PyTorch."""
+    major = torch.cuda.split(".", 1)[0]
+    looked = [folder / part / f"cuda{major}" / f"libcudart.so.{major}" for folder in folders() for part in ("", "cudart")]
+    for path in looked:
+        if path.is_file():
+            return path
+    places = "\n  ".join(str(path) for path in looked)
+    raise build.BuildError(f"no ghost GPU for CUDA {major} is installed (SEAM_GHOST names its folder). Looked for\n  {places}")
+
+
+def driver(torch: build.Torch) -> Path:
+    """Seam's libcuda."""
+    cudart = runtime(torch)
+    return next(path for path in (cudart.parents[1] / "libcuda.so.1", cudart.parents[2] / "cuda/libcuda.so.1") if path.is_file())
+
+
+def libraries(torch: build.Torch) -> list[Path]:
+    """All that a process loads, in this order: what others would look for by name comes before them."""
+    return [driver(torch), runtime(torch).parents[1] / "libnvidia-ml.so.1", runtime(torch), *reversed(stubs(torch))]
+
+
+def load(paths: list[Path]) -> None:
+    """Loads them. Their names are taken then: what asks for CUDA's libraries gets these."""
+    if "torch" in sys.modules:
+        raise build.BuildError("PyTorch is imported already, and has its libraries")
+    for path in paths:
+        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+
+
+def environment(gpu: str, before: Mapping[str, str], capacity: str = ENDLESS) -> dict[str, str]:
+    """A process's environment: a GPU of this name. What it says of its memory is that GPU's; but there is more, so that what does not fit is seen whole."""
+    ours = {
+        "FAKECUDA_DEVICES": "1",
+        "FAKECUDA_MEMORY": "book",
+        "FAKECUDA_CAPACITY": capacity,
+        "FAKECUDA_GPU": gpu,
+        "FAKECUDART_KERNELS": "skip",
+    }
+    left_out = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES", "PYTORCH_NO_CUDA_MEMORY_CACHING", "FAKECUDA", "LD_PRELOAD")
+    return {**{name: value for name, value in before.items() if name not in left_out and not name.startswith("SEAM_ENABLE")}, **ours}

@@ -1,0 +1,432 @@
+"""A program on the ghost GPU: python -m seamalloc._ghost_run SETTINGS PROGRAM ARGUMENT...
+
+The process that `python -m seamalloc what-if` starts. It runs the user's program until its optimizer's steps have become alike, writes down what happened to
+memory, and ends there: nothing behind that point of the program runs, no `finally` and no handler of exits.
+
+SETTINGS is JSON: libraries (to load), steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), treatment (of
+blocks; "": none) and blocks (how many of them).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import functools
+import gc
+import json
+import os
+import pickle
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import _blocks, _ghost, _ghost_cpu, _ghost_sizes, _profile
+
+HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
+REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
+WORLD = "several processes (world_size {}): what-if runs one; give it one rank, whose memory is that of each"
+
+
+class Stop(Exception):
+    """Why the program cannot go on here, for a person."""
+
+
+PACKAGE = Path(__file__).resolve().parent
+COMPILED = "torchinductor"  # in the path of what torch.compile has written
+TORCH = PACKAGE  # of the imported one, from start() on
+
+
+def here(filename: str) -> bool:
+    """Whether a file is the program's, or of a library that is not PyTorch or this package."""
+    return not filename.startswith((f"{TORCH}{os.sep}", f"{PACKAGE}{os.sep}", "<"))
+
+
+def place(frames: list[dict[str, Any]]) -> str:
+    """A call site in words: the innermost line of the program. What autograd calls has none, but where a compiled or a custom backward() does."""
+    for frame in frames:
+        if here(frame["filename"]) and COMPILED not in frame["filename"]:
+            return f"{os.path.basename(frame['filename'])}:{frame['line']} {frame['name']}"
+    return _profile.BACKWARD if not frames or any(frame["name"] == "backward" for frame in frames) else "PyTorch"
+
+
+class Iterations:
+    """Whether a program's iterations have become alike. The first optimizer that makes a step leads: an iteration, or a part of one, ends with each step of it."""
+
+    def __init__(self) -> None:
+        self.leader: int | None = None
+        self.signatures: list[tuple[int, int]] = []  # of each stretch: requests, and their bytes
+        self.steppers: list[set[int]] = []  # whose steps are in each
+        self.stepped: set[int] = set()  # since the last one
+
+    def step(self, optimizer: int) -> bool:
+        """An optimizer has made a step. Whether it leads."""
+        self.leader = optimizer if self.leader is None else self.leader
+        self.stepped.add(optimizer)
+        return optimizer == self.leader
+
+    def end(self, signature: tuple[int, int]) -> None:
+        """A stretch ends."""
+        self.signatures.append(signature)
+        self.steppers.append(self.stepped)
+        self.stepped = set()
+
+    def period(self) -> int:
+        """Of how many stretches an iteration is, if the newest are as so many before them; else 0."""
+        signatures = self.signatures
+        periods = range(1, (len(signatures) - 1) // 2 + 1)
+        return next((period for period in periods if signatures[-period:] == signatures[-2 * period : -period]), 0)
+
+    def is_settled(self, optimizers: set[int]) -> bool:
+        """Whether one iteration has come over and over, twice at least, since all optimizers had their state, and each of these makes a step in it."""
+        count = len(self.signatures)
+        known: set[int] = set()
+        start = 0
+        for number, who in enumerate(self.steppers):
+            start = start if who <= known else number + 1  # a first step makes the state
+            known |= who
+        for period in range(1, (count - start) // 2 + 1):
+            if all(self.signatures[i] == self.signatures[i - period] for i in range(start + period, count)):
+                return optimizers <= set().union(*self.steppers[-period:])
+        return False
+
+
+def identity(optimizer: Any) -> int:
+    """Of an optimizer by its first parameter on the GPU, so that one that wraps another is the same; 0: it has none."""
+    for group in getattr(optimizer, "param_groups", ()):
+        for parameter in group["params"]:
+            if parameter.is_cuda:
+                return id(parameter)
+    return 0
+
+
+class Recorder:
+    """What is written down of a program."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.folder = Path(settings["folder"])
+        self.most_steps = int(settings["steps"])
+        self.marks: list[_profile.Mark] = []
+        self.iterations = Iterations()
+        self.optimizers: dict[int, dict[str, Any]] = {}
+        self.unseen: dict[str, int] = {}
+        self.before = (0, 0)
+        self.blocks = (0, "")
+        self.lock = threading.Lock()
+
+    def note(self, text: str) -> None:
+        """Something that is not seen here, or not as it would be."""
+        self.unseen[text] = self.unseen.get(text, 0) + 1
+
+    def note_blocks(self, count: int, name: str) -> None:
+        """The model's blocks."""
+        self.blocks = (count, name)
+
+    def counts(self) -> tuple[int, int, int]:
+        """Requests and frees so far, and all bytes that were asked for."""
+        import torch
+
+        stats = torch.cuda.memory_stats()
+        return stats.get("allocation.all.allocated", 0), stats.get("allocation.all.freed", 0), stats.get("requested_bytes.all.allocated", 0)
+
+    def mark(self, what: str, labels: dict[int, tuple[str, str]]) -> None:
+        requests, frees, _ = self.counts()
+        self.marks.append(_profile.Mark(what, requests, frees, labels))
+
+    def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An optimizer begins a step: gradients are complete. What a closure does in it is the program's, not the optimizer's."""
+        self.mark("step", labels_of_parameters(optimizer))
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if not callable(closure):
+            return None
+
+        def evaluate() -> Any:
+            self.mark("stepped", {})
+            try:
+                return closure()
+            finally:
+                self.mark("step", labels_of_parameters(optimizer))
+
+        if "closure" in kwargs:
+            return args, {**kwargs, "closure": evaluate}
+        return (args[0], evaluate, *args[2:]), kwargs
+
+    def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """It has ended one. When the iterations are alike the program has shown what there is to see."""
+        import torch
+
+        self.mark("stepped", labels_of_state(optimizer))
+        defaults = optimizer.defaults
+        who = identity(optimizer)
+        self.optimizers[who] = {
+            "class": type(optimizer).__name__,
+            "fused": bool(defaults.get("fused")),
+            "can_be_fused": "fused" in defaults and not defaults.get("fused"),
+        }
+        if not self.iterations.step(who):
+            return
+        self.mark("iteration", {})
+        requests, _, asked = self.counts()
+        self.iterations.end((requests - self.before[0], asked - self.before[1]))
+        self.before = (requests, asked)
+        everybody = {identity(thing) for thing in objects(torch.optim.Optimizer)} - {0}
+        # Steps on a stream of their own warm up for a graph that is captured behind them.
+        if self.iterations.is_settled(everybody) and torch.cuda.current_stream() == torch.cuda.default_stream():
+            self.finish("alike")
+        if len(self.iterations.signatures) >= self.most_steps:
+            self.finish("steps")
+
+    def finish(self, why: str, error: str = "") -> NoReturn:
+        """Writes the result and ends the process."""
+        with self.lock:
+            write(self, why, error)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+
+def address(tensor: Any) -> int:
+    """Of the memory of a tensor on a GPU, of this rank's part where it is distributed; 0: it has none."""
+    import torch
+
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    try:
+        return tensor.untyped_storage().data_ptr() if isinstance(tensor, torch.Tensor) and tensor.is_cuda else 0
+    except (RuntimeError, NotImplementedError):  # of a subclass without a storage
+        return 0
+
+
+def objects(kind: type) -> list[Any]:
+    """All that there are of a class. A weak reference would be asked by isinstance()."""
+    return [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
+
+
+def labels_of_models() -> dict[int, tuple[str, str]]:
+    """Parameters and buffers of all modules, frozen ones too, by the class of the outermost module and where in it they are."""
+    import torch
+
+    modules = objects(torch.nn.Module)
+    inner = {id(child) for module in modules for child in module.children()}
+    labels: dict[int, tuple[str, str]] = {}
+    for module in modules:
+        if id(module) in inner:
+            continue
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            # layers.0.attention.weight and layers.1.norm.weight are one place: layers.*
+            part = ".".join("*" if part.isdigit() else part for part in name.split(".")[:-1])
+            part = part[: part.find("*") + 1] or part
+            part = part.removeprefix("_orig_mod.")  # of torch.compile
+            where = f"{type(module).__name__}.{part}" if part else type(module).__name__
+            labels[address(tensor)] = ("parameters", where)
+            if tensor.is_leaf and tensor.grad is not None:
+                labels[address(tensor.grad)] = ("gradients", where)
+    labels.pop(0, None)
+    return labels
+
+
+def labels_of_parameters(optimizer: Any) -> dict[int, tuple[str, str]]:
+    """Those of all models, and what this optimizer has to step where no module has it."""
+    labels = labels_of_models()
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            labels.setdefault(address(parameter), ("parameters", "of no module"))
+            if parameter.grad is not None:
+                labels.setdefault(address(parameter.grad), ("gradients", "of no module"))
+    labels.pop(0, None)
+    return labels
+
+
+def labels_of_state(optimizer: Any) -> dict[int, tuple[str, str]]:
+    """An optimizer's state: `exp_avg` and the like."""
+    labels = {
+        address(value): ("optimizer", f"{type(optimizer).__name__}.{name}")
+        for state in list(optimizer.state.values())
+        if isinstance(state, dict)
+        for name, value in state.items()
+    }
+    labels.pop(0, None)
+    return labels
+
+
+def workspaces() -> None:
+    """Gives cuBLAS's workspaces back, so that the history shows which they were."""
+    import torch
+
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None:
+        clear()
+
+
+def write(recorder: Recorder, why: str, error: str) -> None:
+    """profile.json and history.pickle."""
+    import torch
+
+    result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen)}
+    if torch.cuda.is_initialized():
+        requests, frees, _ = recorder.counts()
+        workspaces()
+        trace = torch.cuda.memory._snapshot()["device_traces"][0]
+        torch.cuda.memory._record_memory_history(enabled=None)
+        profile_of(recorder, trace, requests, frees, result)
+    (recorder.folder / "profile.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, frees: int, result: dict[str, Any]) -> None:
+    """The history in short, and what is known of its blocks."""
+    places: dict[str, int] = {}
+    known: dict[int, int] = {}  # of lists of frames that several entries share
+    events: list[_profile.Event] = []
+    entries: list[dict[str, Any]] = []
+    freed_last: dict[int, tuple[str, str]] = {}
+    seen = 0
+    for entry in trace:
+        if entry["action"] not in ("alloc", "free_requested", "free_completed"):
+            continue
+        frames = entry.get("frames", [])
+        number = known.get(id(frames))
+        if number is None:
+            number = known[id(frames)] = places.setdefault(place(frames), len(places))
+        if entry["action"] == "free_requested":
+            seen += 1
+            if seen > frees:  # by workspaces()
+                freed_last[entry["addr"]] = ("workspaces", "cuBLAS")
+        if seen > frees:
+            continue
+        if entry["action"] != "free_completed":
+            events.append(_profile.Event(entry["action"], entry["addr"], entry["size"], number))
+        entries.append({name: entry[name] for name in ("action", "addr", "size", "stream", "time_us")})
+    recorder.marks.append(_profile.Mark("workspaces", requests, frees, freed_last))
+    period = recorder.iterations.period()
+    if period:
+        ends = [(mark.requests, mark.frees) for mark in recorder.marks if mark.what == "iteration"]
+        entries += _profile.repeated(entries, ends[-2 * period - 1], ends[-period - 1], ends[-1], REPEATED)
+    with (recorder.folder / "history.pickle").open("wb") as file:
+        pickle.dump({"segments": [], "device_traces": [entries]}, file, protocol=4)
+    result.update(
+        events=[[event.action == _profile.ALLOC, event.address, event.bytes, event.place] for event in events],
+        places=list(places),
+        marks=[[mark.what, mark.requests, mark.frees, [[at, *label] for at, label in mark.labels.items()]] for mark in recorder.marks],
+        optimizers=list(recorder.optimizers.values()),
+        steps=len(recorder.iterations.signatures),
+        blocks=recorder.blocks,
+    )
+
+
+def watch_worlds() -> None:
+    """A program of several processes is refused; of one, NCCL is passed over."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    own = torch.distributed.init_process_group
+
+    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> Any:
+        size = kwargs.get("world_size", -1)
+        size = int(os.environ.get("WORLD_SIZE", "1")) if size in (-1, None) else size
+        if size > 1:
+            raise Stop(WORLD.format(size))
+        kwargs.pop("device_id", None)
+        return own("gloo", *args, **kwargs)
+
+    torch.distributed.init_process_group = init_process_group
+
+    def spawn(function: Any, args: Any = (), nprocs: int = 1, *more: Any, **kwargs: Any) -> Any:
+        raise Stop(WORLD.format(f"{nprocs} by torch.multiprocessing.spawn"))
+
+    torch.multiprocessing.spawn = spawn
+    # These compare, and order by, numbers that go to the GPU and back, where nothing is kept. Buckets stay in their first order, of the same bytes.
+    import torch.nn.parallel.distributed as data_parallel
+
+    data_parallel._verify_param_shape_across_processes = lambda *args, **kwargs: None
+    torch.distributed.Reducer._rebuild_buckets = lambda reducer: False
+
+
+def switch_off_cudnn() -> None:
+    """For good, whatever the program says of it."""
+    import torch
+
+    torch.backends.cudnn.enabled = False
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    torch._C._set_cudnn_enabled = lambda enabled: None
+    type(torch.backends.cudnn).enabled = property(lambda module: False, lambda module, enabled: None)
+
+
+def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.save, but nothing into files: values are not computed here, and a checkpoint of the user's may have that name."""
+
+    @functools.wraps(own)
+    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        return None if isinstance(f, (str, os.PathLike)) else own(obj, f, *args, **kwargs)
+
+    return save
+
+
+def start(settings: dict[str, Any]) -> Recorder:
+    """PyTorch on the ghost GPU, watched."""
+    global TORCH
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: this process ends with what-if
+    with (Path(settings["folder"]) / "where").open("w") as where:
+        faulthandler.register(signal.SIGUSR1, os.fdopen(os.dup(where.fileno()), "w"), all_threads=False)
+    _ghost.load([Path(path) for path in settings["libraries"]])
+    import seamalloc
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    TORCH = Path(torch.__file__).resolve().parent
+    if not torch.cuda.is_available():
+        raise Stop("PyTorch finds no ghost GPU")
+    recorder = Recorder(settings)
+    switch_off_cudnn()
+    seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
+    torch.save = not_into_files(torch.save)
+    watch_worlds()
+    _ghost_cpu.install()
+    _ghost_sizes.watch(recorder.note)
+    _blocks.install(settings["treatment"], settings["blocks"], recorder.note_blocks)
+    torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
+    register_optimizer_step_pre_hook(recorder.before_step)
+    register_optimizer_step_post_hook(recorder.after_step)
+    return recorder
+
+
+def run(program: list[str]) -> None:
+    """The program, as Python would run it."""
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
+        runpy.run_path(program[0], run_name="__main__")
+
+
+def last_lines(failure: BaseException) -> str:
+    """An exception in a line, with the line of the program that it came from."""
+    frames = [frame for frame in traceback.extract_tb(failure.__traceback__) if here(frame.filename) and "runpy" not in frame.filename]
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    text = " ".join(str(failure).split())
+    return f"{type(failure).__name__}: {text[:300]}{where}" if text else f"{type(failure).__name__}{where}"
+
+
+def main(arguments: list[str]) -> None:
+    settings = json.loads(arguments[0])
+    recorder = Recorder(settings)
+    try:
+        recorder = start(settings)
+        run(arguments[1:])
+    except SystemExit as ending:
+        recorder.finish("exited", "" if ending.code in (None, 0) else f"the program exited with {ending.code}")
+    except Stop as stop:
+        recorder.finish("refused", str(stop))
+    except BaseException as failure:  # noqa: BLE001 - whatever a user's program raises is an answer
+        traceback.print_exc()
+        recorder.finish("failed", last_lines(failure))
+    recorder.finish("ended")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,64 @@
+"""What the ghost GPU shows otherwise than a real one would: results whose size depends on values, and operators that NVIDIA's libraries do.
+
+Values are not computed on the ghost GPU: nothing is found, counted or selected there. An answer that rests on such a size says so.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PACKAGE = str(Path(__file__).resolve().parent) + os.sep
+
+SIZED_BY_VALUES = ("nonzero", "masked_select", "unique", "unique_consecutive", "_unique2", "unique_dim", "bincount", "argwhere", "combinations", "one_hot")
+READ = ("item", "tolist", "__int__", "__index__", "__bool__")  # of whole numbers and truth values: sizes and branches may follow
+BY_CUDNN = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu")
+
+
+def caller() -> str:
+    """The innermost line of the program, or of a library that is not PyTorch."""
+    import torch
+
+    own = str(Path(torch.__file__).resolve().parent) + os.sep
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((own, PACKAGE)):
+        frame = frame.f_back  # type: ignore[assignment]
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else "PyTorch"
+
+
+def selects_by_mask(arguments: tuple[Any, ...]) -> bool:
+    """Whether an index has a mask in it: a tensor of booleans on the GPU."""
+    import torch
+
+    index = arguments[1] if len(arguments) > 1 else None
+    parts = index if isinstance(index, (tuple, list)) else (index,)
+    return any(isinstance(part, torch.Tensor) and part.dtype is torch.bool and part.is_cuda for part in parts)
+
+
+def is_on_gpu(arguments: tuple[Any, ...]) -> bool:
+    import torch
+
+    return any(isinstance(argument, torch.Tensor) and argument.is_cuda for argument in arguments)
+
+
+def watch(note: Callable[[str], None]) -> None:
+    """Notes such calls of the program, in the thread that calls this, until the process ends."""
+    from torch.overrides import TorchFunctionMode
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+            name = getattr(function, "__name__", "")
+            sized = name in SIZED_BY_VALUES or (name == "where" and len(args) == 1) or (name == "repeat_interleave" and is_on_gpu(args[1:]))
+            if (sized and is_on_gpu(args)) or (name == "__getitem__" and selects_by_mask(args)):
+                what = "an index by a mask" if name == "__getitem__" else name
+                note(f"the size of what {what} gives depends on values, and nothing was found here ({caller()}): what follows from it takes more memory")
+            elif name in READ and is_on_gpu(args) and not args[0].is_floating_point():
+                note(f"a number is read from the GPU ({caller()}), and is 0 here: sizes and branches that follow from it may be others")
+            elif name in BY_CUDNN and is_on_gpu(args):
+                note(f"cuDNN is switched off: {name} runs by PyTorch's own kernels, and cuDNN's workspaces are not counted")
+            return function(*args, **(kwargs or {}))
+
+    Watch().__enter__()

@@ -1,0 +1,365 @@
+"""python -m seamalloc what-if --gpu NAME (SCRIPT | -m MODULE) ARGUMENT...: does a training program fit on that GPU? Without the GPU.
+
+The program runs unchanged in a process of its own, on a ghost GPU (_ghost.py) that computes nothing, until its steps are alike. What it asked for is replayed, on
+a device of that size, by Seam and by models of PyTorch's two allocators (`seam what-if`). Nothing of the user's is written, and no process stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from . import _blocks, _ghost, _library, _profile, build
+
+OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch")
+LARGEST_BATCH = 1 << 16  # none larger is looked for
+HOLDERS = 8  # rows of the text
+ADVICE_BYTES = 1 << 20  # what saves less is not said
+SHOWN_BYTES = 1 << 20  # who holds less is with the rest
+NAMES = {"native": "PyTorch's allocator", "expandable": "expandable segments", "seam": "Seam"}
+
+
+class NoAnswer(Exception):
+    """Why there is none, in a line."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program on one GPU."""
+
+    answer: dict[str, Any]  # as in --json
+    profile: _profile.Profile
+    result: dict[str, Any]  # of profile.json
+
+
+def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options, and the program with its arguments, which are all that stands behind its name."""
+    parser = argparse.ArgumentParser(
+        prog="python -m seamalloc what-if",
+        usage="%(prog)s (--gpu NAME[,NAME...] | --memory SIZE) [options] (SCRIPT | -m MODULE) ARGUMENT...",
+        description="Says whether a training program fits on a GPU that is not there, what holds its memory, and what would help. Needs a PyTorch that is built for CUDA.",
+        epilog="Exit status: 0, it fits on one of the GPUs; 1, on none; 2, there is no answer.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--gpu", metavar="NAME,...", help="GPUs by their short names: `seam machines` lists them")
+    parser.add_argument("--memory", metavar="SIZE", help="memory that the program may take, as in 22G, instead of all that the GPU has")
+    parser.add_argument("--find-batch", metavar="ARGUMENTS", help='also the largest batch: as in "--batch-size={}", put behind the program\'s arguments with numbers for {}')
+    parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
+    parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
+    parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
+    parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
+    count = 0
+    while count < len(arguments) and arguments[count].startswith("-") and arguments[count] != "-m":
+        count += 2 if arguments[count] in OPTIONS_WITH_VALUE else 1
+    # A value may begin with a dash: --find-batch "--batch-size={}".
+    joined = []
+    for argument in arguments[:count]:
+        if joined and joined[-1] in OPTIONS_WITH_VALUE:
+            joined[-1] += "=" + argument
+        else:
+            joined.append(argument)
+    options = parser.parse_args(joined)
+    program = arguments[count:]
+    if len(program) < (2 if program[:1] == ["-m"] else 1):
+        parser.error("a program is missing: a script, or -m MODULE")
+    if not options.gpu and not options.memory:
+        parser.error("which GPU? --gpu NAME, or --memory SIZE")
+    if options.steps < 1 or options.timeout <= 0:
+        parser.error("--steps and --timeout: more than 0")
+    if options.memory and not re.fullmatch(r"\d+(\.\d+)?[KMGT]?", options.memory):
+        parser.error(f"--memory: {options.memory} is no size; as in 22G")
+    if options.find_batch and "{}" not in options.find_batch:
+        parser.error("--find-batch: {} is missing, where the number goes")
+    if program[0] != "-m" and not Path(program[0]).is_file():
+        parser.error(f"there is no {program[0]}")
+    return options, program
+
+
+def find_tool() -> str:
+    """The command `seam`: that of $SEAM_TOOL, of the package, of the build folder or the prefix that the library is in, of the path."""
+    library = build.find_library().parent
+    places = [os.environ.get("SEAM_TOOL"), Path(sys.executable).parent / "seam", library.parents[1] / "tools/seam", library.parent / "bin/seam", shutil.which("seam")]
+    for place in places:
+        if place and Path(place).is_file():
+            return str(place)
+    raise NoAnswer("the command `seam` was not found; name it in SEAM_TOOL")
+
+
+def ask_tool(arguments: list[str]) -> Any:
+    """Runs `seam` and reads its JSON."""
+    done = subprocess.run([find_tool(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode not in (0, 1):
+        said = re.sub(r"^seam [a-z-]+: |; see seam .*", "", done.stderr.strip())
+        raise NoAnswer(said or f"`seam {arguments[0]}` ended with {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def stop(child: subprocess.Popen[bytes]) -> None:
+    """Ends a process and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def last_words(folder: Path) -> str:
+    """The last line that the program printed, if it was kept."""
+    lines = (folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {last[-200:]}" if last else ""
+
+
+def where_is(child: subprocess.Popen[bytes], folder: Path) -> str:
+    """The innermost line of the program that runs now."""
+    child.send_signal(signal.SIGUSR1)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=1)
+    found = re.findall(r'File "([^"]+)", line (\d+) in (\S+)', (folder / "where").read_text(encoding="utf-8", errors="replace") if (folder / "where").exists() else "")
+    for path, line, function in found:
+        if "/torch/" not in path and "/seamalloc/" not in path and not path.startswith("<"):
+            return f"; it is in {function}, {os.path.basename(path)}:{line}. Numbers that are read from the GPU are 0 here, which may keep a loop from its end"
+    return ""
+
+
+def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, treatment: tuple[str, int] = ("", 0)) -> dict[str, Any]:
+    """The program on the ghost GPU. Its profile.json."""
+    torch = build.find_torch()
+    settings = {"libraries": [str(path) for path in _ghost.libraries(torch)], "steps": options.steps, "folder": str(folder), "treatment": treatment[0], "blocks": treatment[1]}
+    command = [sys.executable, "-m", "seamalloc._ghost_run", json.dumps(settings), *program]
+    environment = _ghost.environment(gpu, os.environ)
+    # Triton's compiler works on the host; what it launches goes to this driver.
+    environment["TRITON_LIBCUDA_PATH"] = str(_ghost.driver(torch).parent)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]))
+    with (folder / "output").open("w") as file:
+        output = sys.stderr if options.show_output else file
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True)
+    try:
+        status = child.wait(timeout=options.timeout)
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_is(child, folder)}") from None
+    finally:
+        stop(child)
+    try:
+        result: dict[str, Any] = json.loads((folder / "profile.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended itself with status {status}"
+        raise NoAnswer(f"the program's process {how} before its steps were alike{last_words(folder)} (--show-output shows all that it printed)") from None
+    if result["error"]:
+        raise NoAnswer(f"the program cannot be followed: {result['error']}{last_words(folder) if result['why'] == 'exited' else ''}")
+    if not result.get("events"):
+        raise NoAnswer("the program ended and had asked the GPU for nothing")
+    return result
+
+
+def read_profile(result: dict[str, Any]) -> _profile.Profile:
+    """The blocks out of a profile.json."""
+    events = [_profile.Event(_profile.ALLOC if is_request else _profile.FREE, at, size, place) for is_request, at, size, place in result["events"]]
+    marks = [_profile.Mark(what, requests, frees, {at: (kind, name) for at, kind, name in labels}) for what, requests, frees, labels in result["marks"]]
+    return _profile.Profile(events, marks, result["places"])
+
+
+def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
+    """What would help: the bytes that the peak of live memory falls by, or the bytes of another allocator."""
+    most, _ = profile.peak()
+
+    def step_end(block: _profile.Block) -> int:
+        ends = [ended for ended in profile.iterations if block.born < ended]
+        return min(block.died, ends[0]) if block.kind == "gradients" and ends else block.died
+
+    found = []
+    if any(one["can_be_fused"] for one in result["optimizers"]):
+        without, _ = profile.peak(lambda block: block.born if block.name == _profile.STEPPING else block.died)
+        found.append(("the optimizer with fused=True", most - without, "nothing"))
+    without, _ = profile.peak(lambda block: min(block.died, profile.next_backward(block.born)) if block.name.endswith(_profile.HELD) else block.died)
+    found.append(("`del` outputs and losses that are held into the next step, before backward()", most - without, "nothing"))
+    without, _ = profile.peak(step_end)
+    found.append(("zero_grad(set_to_none=True) right behind step()", most - without, "nothing"))
+    native, seam = needs.get("native"), needs.get("seam")
+    if native is not None and seam is not None:
+        found.append(("Seam as the allocator: import seamalloc; seamalloc.enable()", native - seam, "nothing"))
+    rows = [{"what": what, "saves_bytes": saves, "costs": costs} for what, saves, costs in found if saves >= ADVICE_BYTES]
+    return sorted(rows, key=lambda row: -int(row["saves_bytes"]))
+
+
+def how_sure(result: dict[str, Any]) -> list[str]:
+    """What was not seen."""
+    texts = list(result["unseen"])
+    if result["steps"] == 0:
+        texts.append("the program made no optimizer step: all that it did was counted")
+    elif result["why"] == "steps":
+        texts.append(f"{result['steps']} steps have not become alike: lengths or shapes change, or an optimizer has not made a step yet; larger ones may come")
+    if result["why"] in ("alike", "steps"):
+        texts.append(f"what comes behind step {result['steps']}: evaluation, saving, other lengths")
+    return texts
+
+
+def ask(options: argparse.Namespace, program: list[str], gpu: str, treatment: tuple[str, int] = ("", 0)) -> Run:
+    """One program on one GPU, so many of its model's blocks treated."""
+    size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
+    with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
+        folder = Path(name)
+        result = run_program(options, program, gpu, folder, treatment)
+        answer = ask_tool(["what-if", "--json", *size, str(folder / "history.pickle")])[0]
+    profile = read_profile(result)
+    most, at = profile.peak()
+    del answer["trace"]  # a file that is gone
+    answer.update(gpu=gpu, peak_live_bytes=most)
+    if answer["fails_request"] is not None:
+        number = answer["fails_request"] - 1
+        where = profile.describe(profile.blocks[number].born) if number < len(profile.blocks) else "in an iteration after those that were run"
+        answer["fails_at"] += f" ({where})"
+    answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
+    answer["advice"] = advise(profile, result, answer["needs_bytes"])
+    answer["unseen"] = how_sure(result)
+    return Run(answer, profile, result)
+
+
+TREATMENTS = {
+    _blocks.RECOMPUTE: ("torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more: up to {:.0%} of a step"),
+    _blocks.SWAP: ("torch.autograd.graph.save_on_cpu() around {} of the {} blocks ({})", "copies to the host and back"),
+}
+FORWARD_SHARE = 1 / 3  # of a step: a backward pass computes twice as much
+
+
+def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> list[dict[str, Any]]:
+    """What else the activations of blocks can be, each tried in a run of its own: all blocks, and as few as let the program fit."""
+    count, name = run.result["blocks"]
+    rows = []
+    for treatment, (what, costs) in TREATMENTS.items() if count else ():
+        before, usable = run.answer["peak_live_bytes"], run.answer["usable_bytes"]
+        say(f"{treatment} {count} of {count} blocks")
+        best, blocks = ask(options, program, gpu, (treatment, count)).answer, count
+        saves = before - best["peak_live_bytes"]
+        few = max(1, -(-count * (before - usable) // saves)) if saves > 0 else count
+        while best["fits"] and few < blocks:  # what the peak falls by is not quite even
+            say(f"{treatment} {few} of {count} blocks")
+            tried = ask(options, program, gpu, (treatment, few)).answer
+            if tried["fits"]:
+                best, blocks = tried, few
+            few += 1
+        rows.append({
+            "what": what.format(blocks, count, name) + (": it fits with Seam then" if best["fits"] else ""),
+            "saves_bytes": before - best["peak_live_bytes"],
+            "costs": costs.format(FORWARD_SHARE * blocks / count),
+        })  # fmt: skip
+    return [row for row in rows if row["saves_bytes"] >= ADVICE_BYTES]
+
+
+def say(progress: str) -> None:
+    """What takes a while, on a terminal."""
+    if sys.stderr.isatty():
+        print(f"what-if: {progress} ...", file=sys.stderr, flush=True)
+
+
+def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dict[str, int]:
+    """The largest batch under each allocator, by bisection: at most some 2 log2 of it runs."""
+    tried: dict[int, dict[str, int | None]] = {}
+
+    def fits(batch: int, allocator: str) -> bool:
+        if batch not in tried:
+            say(f"batch {batch}")
+            arguments = shlex.split(options.find_batch.replace("{}", str(batch)))
+            try:
+                tried[batch] = ask(options, [*program, *arguments], gpu).answer["reserved_bytes"]
+            except NoAnswer as failure:
+                raise NoAnswer(f"with a batch of {batch} {failure}") from None
+        return tried[batch][allocator] is not None
+
+    largest = {}
+    for allocator in ("seam", "expandable", "native"):
+        low, high = 0, 1
+        while high <= LARGEST_BATCH and fits(high, allocator):
+            low, high = high, min(2 * high, LARGEST_BATCH + 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle, allocator) else (low, middle)
+        largest[allocator] = low
+    return largest
+
+
+def gib(size: float) -> str:
+    """Bytes for people."""
+    return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.1f} MiB"
+
+
+def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, int] | None) -> str:
+    """The answer for people."""
+    answer, profile = run.answer, run.profile
+    most, at = profile.peak()
+    reserved, needs = answer["reserved_bytes"], answer["needs_bytes"]
+    fitting = [name for name in NAMES if reserved[name] is not None]
+    verdict = "fits" if len(fitting) == len(NAMES) else "does not fit" if not fitting else "fits with " + " and ".join(NAMES[name] for name in fitting) + " only"
+    device = f"{answer['gpu']} with {options.memory}" if options.memory else answer["gpu"]
+    lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. No GPU was used."]
+
+    def row(title: str, content: str) -> None:
+        lines.append(f"  {title:<15}{content}")
+
+    row("needs", f"{gib(most)} live at most ({profile.describe(at)})")
+    for name, called in NAMES.items():
+        row("", f"{called}: " + ("more than any device has" if needs[name] is None else gib(needs[name])) + ("" if reserved[name] is not None else "; runs out of memory here"))
+    if answer["fails_at"]:
+        row("fails", answer["fails_at"])
+    shown = [holder for holder in answer["holders"][:HOLDERS] if holder["bytes"] >= SHOWN_BYTES]
+    for number, holder in enumerate(shown):
+        row("" if number else "held by", f"{gib(holder['bytes']):>11}  {holder['kind']}: {holder['where']}")
+    rest = sum(holder["bytes"] for holder in answer["holders"][len(shown) :])
+    if rest >= SHOWN_BYTES:
+        row("", f"{gib(rest):>11}  the rest")
+    for number, advice in enumerate(answer["advice"]):
+        row("" if number else "cheaper first", f"{gib(advice['saves_bytes'])} less: {advice['what']}" + ("" if advice["costs"] == "nothing" else f" (costs {advice['costs']})"))
+    if batches is not None:
+        row("largest batch", ", ".join(f"{batches[name]}{'' if batches[name] < LARGEST_BATCH else ' or more'} with {called}" for name, called in NAMES.items()))
+    steps = run.result["steps"]
+    row("how sure", f"the requests are PyTorch {run.result['torch']}'s own, of {steps} optimizer steps" + (", the last two alike" if run.result["why"] == "alike" else ""))
+    for unseen in answer["unseen"]:
+        row("not seen", unseen)
+    return "\n".join(lines)
+
+
+def interrupted(number: int, frame: object) -> NoReturn:
+    """A signal ends the command as Ctrl-C does: with what it has started."""
+    raise KeyboardInterrupt
+
+
+def main(arguments: list[str]) -> int:
+    """The command. Its exit status."""
+    options, program = parse(arguments)
+    runs = []
+    texts = []
+    gpus = [gpu for gpu in (options.gpu or "h100").split(",") if gpu]
+    signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGHUP, interrupted)
+    try:
+        ask_tool(["machines", "--json", *gpus])  # an unknown one has no answer
+        for gpu in gpus:
+            run = ask(options, program, gpu)
+            if not run.answer["fits"]:
+                run.answer["advice"] += try_treatments(options, program, gpu, run)
+            batches = None
+            try:
+                batches = find_batch(options, program, gpu) if options.find_batch else None
+            except NoAnswer as failure:
+                run.answer["unseen"].append(f"the largest batch: {failure}")
+            run.answer["largest_batch"] = batches["seam"] if batches is not None else None
+            runs.append(run)
+            texts.append(text(options, program, run, batches))
+    except (NoAnswer, build.BuildError, _library.Error, _profile.ProfileError) as failure:
+        print(f"what-if: {failure}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("what-if: interrupted", file=sys.stderr)
+        return 2
+    print(json.dumps([run.answer for run in runs], indent=1) if options.json else "\n\n".join(texts))
+    return 0 if any(run.answer["fits"] for run in runs) else 1
