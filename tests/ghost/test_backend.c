@@ -63,7 +63,7 @@ static void check_context(void)
 		(long long)value);
 	ok(seam__drv_attribute(d, SEAM_ATTR_RDMA_SUPPORTED, &value) == 0 && value == 0, "RDMA is %lld",
 		(long long)value);
-	ok(strcmp(d->ops->device_name(d), "fake device") == 0, "the device has its name");
+	ok(strcmp(d->ops->device_name(d), "emulated device") == 0, "the device has its name");
 	ok(strcmp(d->ops->error_text(d, 1), "an error of the fake driver") == 0, "the driver's own text comes first");
 	ok(d->ops->error_text(d, 12345)[0] != '\0', "an unknown code has a text");
 	(void)context_set(NULL);
@@ -73,13 +73,45 @@ static void check_context(void)
 		"a device that is not there: %s", error);
 }
 
+/* A GPU of the table, with more memory behind it than it has. */
+static void check_gpu(void)
+{
+	const uint64_t gpu_bytes = UINT64_C(24176) << 20; /* machines.def */
+	char error[ERROR_BYTES] = "";
+	struct seam_driver *d = NULL;
+	int64_t chip = 0;
+	uint64_t free_bytes = 0;
+	uint64_t total_bytes = 0;
+	(void)setenv("FAKECUDA_MEMORY", "book", 1);
+	(void)setenv("FAKECUDA_CAPACITY", "100G", 1);
+	(void)setenv("FAKECUDA_GPU", "rtx4090", 1);
+	ok(seam__cuda_create(0, error, sizeof error, &d) == SEAM_OK, "a device is made %s", error);
+	if (d == NULL)
+		return;
+	ok(strcmp(d->ops->device_name(d), "NVIDIA GeForce RTX 4090") == 0, "the name is the GPU's");
+	ok(seam__drv_attribute(d, SEAM_ATTR_CHIP, &chip) == 0 && chip == 89, "the chip is %lld", (long long)chip);
+	ok(seam__drv_mem_info(d, &free_bytes, &total_bytes) == 0 && total_bytes == gpu_bytes, "so is the memory");
+	ok(free_bytes == gpu_bytes - (UINT64_C(512) << 20), "a context is not free: %llu",
+		(unsigned long long)free_bytes);
+	struct seam_phys phys;
+	const struct seam_phys_props props = {.where = {.kind = SEAM_AT_DEVICE}};
+	ok(seam__drv_mem_create(d, UINT64_C(50) << 30, &props, &phys) == 0, "there is more than the GPU has");
+	ok(seam__drv_mem_info(d, &free_bytes, &total_bytes) == 0 && free_bytes == 0 && total_bytes == gpu_bytes,
+		"of which nothing is told");
+	ok(seam__drv_mem_release(d, phys) == 0, "it is given back");
+	seam__driver_destroy(d);
+}
+
 int main(int argc, char **argv)
 {
 	tap_part = argc > 1 ? argv[1] : "context";
-	if (argc > 1) {
+	if (argc > 1 && strcmp(argv[1], "gpu") == 0) {
+		check_gpu();
+	} else if (argc > 1) {
 		char error[ERROR_BYTES] = "";
 		struct seam_driver *d = NULL;
-		(void)setenv("FAKECUDA", argv[1], 1);
+		/* "unknown" is no GPU. */
+		(void)setenv(strcmp(argv[1], "unknown") == 0 ? "FAKECUDA_GPU" : "FAKECUDA", argv[1], 1);
 		ok(seam__cuda_create(0, error, sizeof error, &d) == SEAM_NO_DEVICE && d == NULL && strlen(error) > 20,
 			"refused: %s", error);
 	} else {
