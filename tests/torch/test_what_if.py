@@ -266,7 +266,7 @@ def check_refusals() -> None:
     )
     for arguments, words in table:
         done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *arguments], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.argv[2]}, check=False)
-        ok(done.returncode == 2 and words in done.stderr and not done.stdout, f"{arguments[:3]}: {done.returncode} {done.stderr.strip()[-90:]}")
+        ok(done.returncode == 2 and words in done.stderr and not done.stdout, f"{arguments[:3]}: {done.returncode} {done.stderr.strip().splitlines()[-1]}")
 
 
 def check_places() -> None:
@@ -276,7 +276,7 @@ def check_places() -> None:
         _ghost.runtime(build.Torch("2.15.0", (), Path("/nowhere"), "13.2"))
         ok(False, "found")
     except build.BuildError as failure:
-        ok("/nowhere/cuda13/libcudart.so.13" in str(failure), str(failure))
+        ok("/nowhere/cuda13/libcudart.so.13" in str(failure), str(failure).replace("\n", ";"))
     given = _ghost.environment("h100", {"PYTORCH_ALLOC_CONF": "x", "SEAM_ENABLE": "1", "HOME": "/h"})
     ok(given["HOME"] == "/h" and given["FAKECUDA_GPU"] == "h100" and not {"PYTORCH_ALLOC_CONF", "SEAM_ENABLE"} & set(given), "the child has neither Seam nor settings of an allocator")
 
