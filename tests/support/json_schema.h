@@ -1,5 +1,5 @@
 /* json_schema.h: a validator for the part of JSON Schema that Seam's schemas use: type (one or several), enum,
- * required, properties, additionalProperties, items. What is not valid fails the test.
+ * required, properties, additionalProperties, items. An invalid document fails the test.
  */
 #ifndef TEST_JSON_SCHEMA_H
 #define TEST_JSON_SCHEMA_H

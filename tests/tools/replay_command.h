@@ -1,5 +1,5 @@
 /* replay_command.h: commands of `seam` as a person runs them, above all `seam replay`, for tests: in a folder of its
- * own, with what they printed. SEAM_COMMAND names the program. What fails here fails the test.
+ * own, and their output. SEAM_COMMAND names the program. A failure here fails the test.
  */
 #ifndef TEST_REPLAY_COMMAND_H
 #define TEST_REPLAY_COMMAND_H

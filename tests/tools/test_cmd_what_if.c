@@ -47,7 +47,7 @@ static bool fits(const json_t *answer)
 	return json_is_true(json_object_get(answer, "fits"));
 }
 
-/* What must be so of every answer. */
+/* Rules that every answer obeys. */
 static void assert_sound(const json_t *answer, const char *where)
 {
 	const json_t *reserved = json_object_get(answer, "reserved_bytes");

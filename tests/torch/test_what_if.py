@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
@@ -158,19 +159,23 @@ def check_bad_histories() -> None:
             ok(words in str(failure), str(failure))
 
 
+def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
+    return _what_if.advise(profile, profile.peak()[0], result, needs)
+
+
 def check_advice() -> None:
     """What would help is what the peak falls by."""
     result = {"optimizers": [{"class": "Adam", "fused": False, "can_be_fused": True}], "unseen": [], "steps": 3, "why": "alike"}
     _what_if.ADVICE_BYTES = 1
-    plain = _what_if.advise(train(3), result, {"native": 500, "seam": 470})
+    plain = advise(train(3), result, {"native": 500, "seam": 470})
     ok([row["saves_bytes"] for row in plain] == [30], f"only the allocator: {plain}")
-    held = _what_if.advise(train(3, holds=True), result, {"native": None, "seam": None})
+    held = advise(train(3, holds=True), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in held] == [7], f"a loss that lives while its gradients are made: {held}")
-    one = _what_if.advise(train(1), result, {"native": None, "seam": None})
+    one = advise(train(1), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in one] == [30], f"temporaries at the peak: {one}")
-    one = _what_if.advise(train(1), {**result, "optimizers": [{"can_be_fused": False}]}, {"native": None, "seam": None})
+    one = advise(train(1), {**result, "optimizers": [{"can_be_fused": False}]}, {"native": None, "seam": None})
     ok(one == [], f"no advice that cannot be followed: {one}")
-    late = _what_if.advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
+    late = advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in late] == [7], f"gradients that live into the forward pass, up to where the backward pass needs as much: {late}")
 
 

@@ -124,11 +124,16 @@ class Steps(torch.optim.Optimizer):
         pass
 
 
-model = Transformer().to("cuda")
-ids = torch.zeros(BATCH, TOKENS, dtype=torch.int64).to("cuda")
-end = Steps(model.parameters())
-for _ in range(4):
-    logits = model(ids)
-    loss = loss_of(logits, ids)
-    loss.backward()
-    end.step()
+def main():
+    model = Transformer().to("cuda")
+    ids = torch.zeros(BATCH, TOKENS, dtype=torch.int64).to("cuda")
+    end = Steps(model.parameters())
+    for _ in range(4):
+        logits = model(ids)
+        loss = loss_of(logits, ids)
+        loss.backward()
+        end.step()
+
+
+if __name__ == "__main__":
+    main()

@@ -60,7 +60,7 @@ const char *fake_gpu_name(void);
 /* One of its numbers; false: this one is not known of it, or no GPU is wanted. */
 bool fake_gpu_attribute(CUdevice_attribute what, int *ret_value);
 
-/* What a program is told: no more than that GPU has. */
+/* A program is told of no more memory than that GPU has, less a context. */
 void fake_gpu_memory(uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Whether devices can reach each other's memory. */

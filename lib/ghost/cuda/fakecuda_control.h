@@ -11,6 +11,7 @@
  *   FAKECUDA_DEVICES=2      so many devices (default: 1; at most 16)
  *   FAKECUDA_PEERS=none     no device can reach another one's memory
  *   FAKECUDA_CAPACITY=24G   memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
+ *   FAKECUDA_GPU=rtx4090    the devices are such GPUs, of machines.def; an unknown one is an error of cuInit
  *   FAKECUDA_MEMORY=strict  a load or store of the CPU in a device's memory, of any kind, is a SIGSEGV, as on a GPU
  *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
  *   FAKECUDART_KERNELS=skip  kernels succeed, compute nothing and take 10 us; read at each launch

@@ -63,7 +63,7 @@ void fake_gpu_memory(uint64_t *free_bytes, uint64_t *total_bytes)
 {
 	if (gpu == NULL || *total_bytes <= gpu->memory_bytes)
 		return;
-	/* What a real context and its kernels take is not free either. */
+	/* A real context and its kernels take memory too. */
 	const uint64_t used_bytes = *total_bytes - *free_bytes + gpu->context_bytes;
 	*total_bytes = gpu->memory_bytes;
 	*free_bytes = gpu->memory_bytes - seam__bits_min(used_bytes, gpu->memory_bytes);

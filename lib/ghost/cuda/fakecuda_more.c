@@ -191,7 +191,7 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 	return fake_capture_info(stream, status, &id);
 }
 
-/* Whether an address is the device's; a kernel reaches it by the same one. */
+/* An address of the device's is the one by which a kernel reaches it; others are refused. */
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute what, CUdeviceptr va)
 {
 	uint64_t base = 0;

@@ -1,4 +1,4 @@
-/* cudart_kernel.c: code for the device: registered, never run. What becomes of a launch the driver decides
+/* cudart_kernel.c: code for the device: registered, never run. The driver passes a launch over or refuses it
  * (fakecuda_kernel.c). */
 #include <string.h>
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 from pathlib import Path
 
 import seamalloc
 
-from . import _enable, _startup, _what_if
+from . import _enable, _program, _startup, _what_if
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -32,14 +31,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--plan", help="auto (the default), off, or the path of a plan")
     parser.add_argument("--conf", help="key:value,... as in SEAM_CONF")
     parser.add_argument("--report", action="store_true", help="prints seamalloc.report() at the end, on standard error")
-    count = 0
-    while count < len(arguments) and arguments[count].startswith("-") and arguments[count] != "-m":
-        count += 2 if arguments[count] in ("--door", "--plan", "--conf") else 1
-    options = parser.parse_args(arguments[:count])
-    program = arguments[count:]
-    if len(program) < (2 if program[:1] == ["-m"] else 1):
-        parser.error("a program is missing: a script, or -m MODULE")
-    return options, program
+    return _program.split(parser, ("--door", "--plan", "--conf"), arguments)
 
 
 def hand_on(options: argparse.Namespace) -> None:
@@ -65,13 +57,7 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"seamalloc: {failure}")
     hand_on(options)
     try:
-        if program[0] == "-m":
-            sys.argv = program[1:]
-            runpy.run_module(program[1], run_name="__main__", alter_sys=True)
-        else:
-            sys.argv = program
-            sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
-            runpy.run_path(program[0], run_name="__main__")
+        _program.run(program)
     finally:
         if options.report:
             print(seamalloc.report(), file=sys.stderr)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import os
 import re
@@ -46,6 +47,7 @@ int NAME(void *handle, void *operation, void *a, void *b, void *c, void *d, void
 	return 0;
 }""",
 }
+DRIVER = "libcuda.so.1"
 ENDLESS = "4096G"
 HEAD = "#include <stddef.h>\n#include <string.h>\nstatic long object[64]; /* what every handle points to */\n"
 
@@ -137,19 +139,22 @@ def runtime(torch: build.Torch) -> Path:
 def driver(torch: build.Torch) -> Path:
     """Seam's libcuda."""
     cudart = runtime(torch)
-    return next(path for path in (cudart.parents[1] / "libcuda.so.1", cudart.parents[2] / "cuda/libcuda.so.1") if path.is_file())
+    return next(path for path in (cudart.parents[1] / DRIVER, cudart.parents[2] / "cuda" / DRIVER) if path.is_file())
 
 
+@functools.cache
 def libraries(torch: build.Torch) -> list[Path]:
     """All that a process loads, in this order: what others would look for by name comes before them."""
     return [driver(torch), runtime(torch).parents[1] / "libnvidia-ml.so.1", runtime(torch), *reversed(stubs(torch))]
 
 
 def load(paths: list[Path]) -> None:
-    """Loads them. Their names are taken then: what asks for CUDA's libraries gets these."""
+    """Loads them. Their names are taken then: what asks for CUDA's libraries gets these; Triton, which compiles on the host, is told of the driver."""
     if "torch" in sys.modules:
         raise build.BuildError("PyTorch is imported already, and has its libraries")
     for path in paths:
+        if path.name == DRIVER:
+            os.environ["TRITON_LIBCUDA_PATH"] = str(path.parent)
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
 
 

@@ -16,7 +16,6 @@ import gc
 import json
 import os
 import pickle
-import runpy
 import signal
 import sys
 import threading
@@ -25,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _ghost, _ghost_cpu, _ghost_sizes, _profile
+from . import _blocks, _ghost, _ghost_cpu, _ghost_sizes, _profile, _program
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
@@ -393,17 +392,6 @@ def start(settings: dict[str, Any]) -> Recorder:
     return recorder
 
 
-def run(program: list[str]) -> None:
-    """The program, as Python would run it."""
-    if program[0] == "-m":
-        sys.argv = program[1:]
-        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = program
-        sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
-        runpy.run_path(program[0], run_name="__main__")
-
-
 def last_lines(failure: BaseException) -> str:
     """An exception in a line, with the line of the program that it came from."""
     frames = [frame for frame in traceback.extract_tb(failure.__traceback__) if here(frame.filename) and "runpy" not in frame.filename]
@@ -417,7 +405,7 @@ def main(arguments: list[str]) -> None:
     recorder = Recorder(settings)
     try:
         recorder = start(settings)
-        run(arguments[1:])
+        _program.run(arguments[1:])
     except SystemExit as ending:
         recorder.finish("exited", "" if ending.code in (None, 0) else f"the program exited with {ending.code}")
     except Stop as stop:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _ghost, _library, _profile, build
+from . import _blocks, _ghost, _library, _profile, _program, build
 
 OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch")
 LARGEST_BATCH = 1 << 16  # none larger is looked for
@@ -40,7 +40,7 @@ class Run:
     """A program on one GPU."""
 
     answer: dict[str, Any]  # as in --json
-    profile: _profile.Profile
+    peak_at: str  # where in the program
     result: dict[str, Any]  # of profile.json
 
 
@@ -60,20 +60,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
     parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
     parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
-    count = 0
-    while count < len(arguments) and arguments[count].startswith("-") and arguments[count] != "-m":
-        count += 2 if arguments[count] in OPTIONS_WITH_VALUE else 1
-    # A value may begin with a dash: --find-batch "--batch-size={}".
-    joined = []
-    for argument in arguments[:count]:
-        if joined and joined[-1] in OPTIONS_WITH_VALUE:
-            joined[-1] += "=" + argument
-        else:
-            joined.append(argument)
-    options = parser.parse_args(joined)
-    program = arguments[count:]
-    if len(program) < (2 if program[:1] == ["-m"] else 1):
-        parser.error("a program is missing: a script, or -m MODULE")
+    options, program = _program.split(parser, OPTIONS_WITH_VALUE, arguments)
     if not options.gpu and not options.memory:
         parser.error("which GPU? --gpu NAME, or --memory SIZE")
     if options.steps < 1 or options.timeout <= 0:
@@ -138,8 +125,6 @@ def run_program(options: argparse.Namespace, program: list[str], gpu: str, folde
     settings = {"libraries": [str(path) for path in _ghost.libraries(torch)], "steps": options.steps, "folder": str(folder), "treatment": treatment[0], "blocks": treatment[1]}
     command = [sys.executable, "-m", "seamalloc._ghost_run", json.dumps(settings), *program]
     environment = _ghost.environment(gpu, os.environ)
-    # Triton's compiler works on the host; what it launches goes to this driver.
-    environment["TRITON_LIBCUDA_PATH"] = str(_ghost.driver(torch).parent)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]))
     with (folder / "output").open("w") as file:
         output = sys.stderr if options.show_output else file
@@ -169,9 +154,8 @@ def read_profile(result: dict[str, Any]) -> _profile.Profile:
     return _profile.Profile(events, marks, result["places"])
 
 
-def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
-    """What would help: the bytes that the peak of live memory falls by, or the bytes of another allocator."""
-    most, _ = profile.peak()
+def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
+    """Changes that would help: the bytes that the peak of live memory, which is `most`, falls by, or the bytes of another allocator."""
 
     def step_end(block: _profile.Block) -> int:
         ends = [ended for ended in profile.iterations if block.born < ended]
@@ -220,9 +204,9 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, treatment: tu
         where = profile.describe(profile.blocks[number].born) if number < len(profile.blocks) else "in an iteration after those that were run"
         answer["fails_at"] += f" ({where})"
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
-    answer["advice"] = advise(profile, result, answer["needs_bytes"])
+    answer["advice"] = advise(profile, most, result, answer["needs_bytes"])
     answer["unseen"] = how_sure(result)
-    return Run(answer, profile, result)
+    return Run(answer, profile.describe(at), result)
 
 
 TREATMENTS = {
@@ -295,8 +279,7 @@ def gib(size: float) -> str:
 
 def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, int] | None) -> str:
     """The answer for people."""
-    answer, profile = run.answer, run.profile
-    most, at = profile.peak()
+    answer = run.answer
     reserved, needs = answer["reserved_bytes"], answer["needs_bytes"]
     fitting = [name for name in NAMES if reserved[name] is not None]
     verdict = "fits" if len(fitting) == len(NAMES) else "does not fit" if not fitting else "fits with " + " and ".join(NAMES[name] for name in fitting) + " only"
@@ -306,7 +289,7 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     def row(title: str, content: str) -> None:
         lines.append(f"  {title:<15}{content}")
 
-    row("needs", f"{gib(most)} live at most ({profile.describe(at)})")
+    row("needs", f"{gib(answer['peak_live_bytes'])} live at most ({run.peak_at})")
     for name, called in NAMES.items():
         row("", f"{called}: " + ("more than any device has" if needs[name] is None else gib(needs[name])) + ("" if reserved[name] is not None else "; runs out of memory here"))
     if answer["fails_at"]:

@@ -1,0 +1,36 @@
+"""A user's program on a command line, SCRIPT ARGUMENT... or -m MODULE ARGUMENT..., behind options of ours; and its run, as Python would run it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+
+
+def split(parser: argparse.ArgumentParser, with_value: Sequence[str], arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The parser's options, of which some have a value, and the program with its arguments, which are all that stands behind its name."""
+    count = 0
+    options = []
+    while count < len(arguments) and arguments[count].startswith("-") and arguments[count] != "-m":
+        taken = 2 if arguments[count] in with_value else 1
+        # Joined, for a value may begin with a dash: --find-batch "--batch-size={}".
+        options.append("=".join(arguments[count : count + taken]))
+        count += taken
+    given = parser.parse_args(options)
+    program = arguments[count:]
+    if len(program) < (2 if program[:1] == ["-m"] else 1):
+        parser.error("a program is missing: a script, or -m MODULE")
+    return given, program
+
+
+def run(program: list[str]) -> None:
+    """Runs it as __main__."""
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
+        runpy.run_path(program[0], run_name="__main__")
