@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "support")]
 from tap import end, ok  # noqa: E402
 
-LIBRARY, PACKAGE, TOOL, GHOST = sys.argv[1:5]
+LIBRARY, PACKAGE, TOOL, GHOST = (str(Path(path).resolve()) for path in sys.argv[1:5])  # programs run in folders of their own
 MIB = 1 << 20
 KEYS = (
     "gpu", "capacity_bytes", "fits", "peak_live_bytes", "reserved_bytes", "fails_at", "holders", "advice", "largest_batch", "iteration_seconds_estimated", "unseen",
