@@ -1,14 +1,17 @@
-"""A program on the ghost GPU: python -m seamalloc._ghost_run SETTINGS PROGRAM ARGUMENT...
+"""Programs on the ghost GPU: python -m seamalloc._ghost_run CONNECTION LIBRARY...
 
-The process that `python -m seamalloc what-if` starts. It runs the user's program until its optimizer's steps have become alike, writes down what happened to
-memory, and ends there: nothing behind that point of the program runs, no `finally` and no handler of exits.
+The process that `python -m seamalloc what-if` starts. It loads the libraries and imports PyTorch, once, without asking for the device. For each message on the
+CONNECTION (a descriptor) it forks: the child runs the user's program until its optimizer's steps have become alike, writes down what happened to memory, and ends
+there: nothing behind that point of the program runs, no `finally` and no handler of exits. Two messages answer: the child's process id, and its status when it has
+ended. The children find one thread only; the device is that of their own environment.
 
-SETTINGS is JSON: libraries (to load), steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), treatment (of
-blocks; "": none) and blocks (how many of them).
+A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
+printed; "": that of this process), treatment (of blocks; "": none) and blocks (how many of them), program (it, and its arguments).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import faulthandler
 import functools
@@ -21,6 +24,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -367,10 +371,8 @@ def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
 def start(settings: dict[str, Any]) -> Recorder:
     """PyTorch on the ghost GPU, watched."""
     global TORCH
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG: this process ends with what-if
     with (Path(settings["folder"]) / "where").open("w") as where:
         faulthandler.register(signal.SIGUSR1, os.fdopen(os.dup(where.fileno()), "w"), all_threads=False)
-    _ghost.load([Path(path) for path in settings["libraries"]])
     import seamalloc
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -400,12 +402,12 @@ def last_lines(failure: BaseException) -> str:
     return f"{type(failure).__name__}: {text[:300]}{where}" if text else f"{type(failure).__name__}{where}"
 
 
-def main(arguments: list[str]) -> None:
-    settings = json.loads(arguments[0])
+def follow(settings: dict[str, Any]) -> NoReturn:
+    """Runs the program, and ends the process."""
     recorder = Recorder(settings)
     try:
         recorder = start(settings)
-        _program.run(arguments[1:])
+        _program.run(settings["program"])
     except SystemExit as ending:
         recorder.finish("exited", "" if ending.code in (None, 0) else f"the program exited with {ending.code}")
     except Stop as stop:
@@ -414,6 +416,72 @@ def main(arguments: list[str]) -> None:
         traceback.print_exc()
         recorder.finish("failed", last_lines(failure))
     recorder.finish("ended")
+
+
+def end_with_parent(number: int) -> None:
+    """This process gets a signal when the one that started it ends."""
+    ctypes.CDLL(None).prctl(1, number, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def begin(settings: dict[str, Any], server: int) -> None:
+    """What makes a process of its own of a forked one."""
+    os.setsid()
+    end_with_parent(signal.SIGKILL)
+    if os.getppid() != server:
+        os._exit(1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ["FAKECUDA_GPU"] = settings["gpu"]
+    if settings["output"]:
+        output = os.open(settings["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.close(output)
+
+
+def run(settings: dict[str, Any], connection: Connection) -> int:
+    """One program in a process of its own. Its status; nothing that it started is left, however this ends."""
+    server = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            connection.close()
+            begin(settings, server)
+            follow(settings)
+        except BaseException:  # noqa: BLE001 - a result that cannot be written; nothing here goes on in two processes
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    try:
+        connection.send_bytes(b"%d" % pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        os.kill(pid, signal.SIGKILL)  # it is there as long as its status was not asked for
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
+    return os.waitstatus_to_exitcode(status)
+
+
+def prepare(libraries: list[Path]) -> None:
+    """What all runs have in common: PyTorch, and what it imports when an optimizer is made."""
+    _ghost.load(libraries)
+    import torch
+
+    torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    gc.collect()
+    gc.freeze()  # what is here is not looked through for a program's models
+
+
+def main(arguments: list[str]) -> None:
+    end_with_parent(signal.SIGTERM)
+    connection = Connection(int(arguments[0]))
+    prepare([Path(path) for path in arguments[1:]])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # by way of run(), which ends what runs
+    with contextlib.suppress(EOFError, SystemExit):
+        while True:
+            settings = json.loads(connection.recv_bytes())
+            connection.send_bytes(b"%d" % run(settings, connection))
+    os._exit(0)  # at once
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """python -m seamalloc what-if --gpu NAME (SCRIPT | -m MODULE) ARGUMENT...: does a training program fit on that GPU? Without the GPU.
 
-The program runs unchanged in a process of its own, on a ghost GPU (_ghost.py) that computes nothing, until its steps are alike. What it asked for is replayed, on
-a device of that size, by Seam and by models of PyTorch's two allocators (`seam what-if`). Nothing of the user's is written, and no process stays.
+The program runs unchanged in processes of its own (_ghost_server.py), on a ghost GPU (_ghost.py) that computes nothing, until its steps are alike. What it asked
+for is replayed, on a device of that size, by Seam and by models of PyTorch's two allocators (`seam what-if`). Nothing of the user's is written, and no process stays.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import re
@@ -21,13 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _ghost, _library, _profile, _program, build
+from . import _blocks, _ghost_server, _library, _profile, _program, build
 
 OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch")
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
 ADVICE_BYTES = 1 << 20  # what saves less is not said
 SHOWN_BYTES = 1 << 20  # who holds less is with the rest
+SERVER = _ghost_server.Server()  # of all runs
 NAMES = {"native": "PyTorch's allocator", "expandable": "expandable segments", "seam": "Seam"}
 
 
@@ -93,25 +93,16 @@ def ask_tool(arguments: list[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def stop(child: subprocess.Popen[bytes]) -> None:
-    """Ends a process and all that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
-
-
 def last_words(folder: Path) -> str:
     """The last line that the program printed, if it was kept."""
-    lines = (folder / "output").read_text(encoding="utf-8", errors="replace").split("\n")
+    output = folder / "output"
+    lines = output.read_text(encoding="utf-8", errors="replace").split("\n") if output.exists() else []
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f": {last[-200:]}" if last else ""
 
 
-def where_is(child: subprocess.Popen[bytes], folder: Path) -> str:
-    """The innermost line of the program that runs now."""
-    child.send_signal(signal.SIGUSR1)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=1)
+def where_was(folder: Path) -> str:
+    """The innermost line of the program that ran when it was stopped."""
     found = re.findall(r'File "([^"]+)", line (\d+) in (\S+)', (folder / "where").read_text(encoding="utf-8", errors="replace") if (folder / "where").exists() else "")
     for path, line, function in found:
         if "/torch/" not in path and "/seamalloc/" not in path and not path.startswith("<"):
@@ -121,20 +112,11 @@ def where_is(child: subprocess.Popen[bytes], folder: Path) -> str:
 
 def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, treatment: tuple[str, int] = ("", 0)) -> dict[str, Any]:
     """The program on the ghost GPU. Its profile.json."""
-    torch = build.find_torch()
-    settings = {"libraries": [str(path) for path in _ghost.libraries(torch)], "steps": options.steps, "folder": str(folder), "treatment": treatment[0], "blocks": treatment[1]}
-    command = [sys.executable, "-m", "seamalloc._ghost_run", json.dumps(settings), *program]
-    environment = _ghost.environment(gpu, os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]))
-    with (folder / "output").open("w") as file:
-        output = sys.stderr if options.show_output else file
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True)
-    try:
-        status = child.wait(timeout=options.timeout)
-    except subprocess.TimeoutExpired:
-        raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_is(child, folder)}") from None
-    finally:
-        stop(child)
+    output = "" if options.show_output else str(folder / "output")
+    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "treatment": treatment[0], "blocks": treatment[1], "program": program}
+    status = SERVER.run(settings, options.timeout)
+    if status is None:
+        raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
     try:
         result: dict[str, Any] = json.loads((folder / "profile.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -316,8 +298,8 @@ def interrupted(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def main(arguments: list[str]) -> int:
-    """The command. Its exit status."""
+def answer(arguments: list[str]) -> int:
+    """The command, but for the end of the server. Its exit status."""
     options, program = parse(arguments)
     runs = []
     texts = []
@@ -346,3 +328,11 @@ def main(arguments: list[str]) -> int:
         return 2
     print(json.dumps([run.answer for run in runs], indent=1) if options.json else "\n\n".join(texts))
     return 0 if any(run.answer["fits"] for run in runs) else 1
+
+
+def main(arguments: list[str]) -> int:
+    """The command. Its exit status."""
+    try:
+        return answer(arguments)
+    finally:
+        SERVER.close()
