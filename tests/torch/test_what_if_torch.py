@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""test_what_if_torch.py LIBRARY PACKAGE TOOL GHOST: `python -m seamalloc what-if` with PyTorch, on programs of a few lines. As TAP."""
+"""test_what_if_torch.py LIBRARY PACKAGE TOOL GHOST: `python -m seamalloc what-if` with PyTorch, on programs of a few lines. As TAP.
+
+Most run in this process, so that PyTorch is imported once for them; what ends with the command is asked of a command.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -14,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "support")]
+LIBRARY, PACKAGE, TOOL, GHOST = (str(Path(path).resolve()) for path in sys.argv[1:5])  # programs run in a folder of their own
+sys.path[:0] = [PACKAGE, str(Path(__file__).resolve().parents[1] / "support")]
+from seamalloc import _what_if  # noqa: E402
 from tap import end, ok  # noqa: E402
 
-LIBRARY, PACKAGE, TOOL, GHOST = (str(Path(path).resolve()) for path in sys.argv[1:5])  # programs run in folders of their own
 MIB = 1 << 20
 KEYS = (
     "gpu", "capacity_bytes", "fits", "peak_live_bytes", "reserved_bytes", "fails_at", "holders", "advice", "largest_batch", "iteration_seconds_estimated", "unseen",
@@ -46,12 +52,12 @@ STEPS = """
 WEIGHTS = 8 * (2 * 1024 * 4096 + 4096 + 1024) * 4
 
 
-def running(sign: str) -> list[str]:
+def running(sign: str, but: int = 0) -> list[str]:
     """Processes that have this in their environment."""
     found = []
     for process in Path("/proc").iterdir():
         try:
-            if process.name.isdigit() and sign.encode() in (process / "environ").read_bytes():
+            if process.name.isdigit() and int(process.name) != but and sign.encode() in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
             continue
@@ -61,17 +67,20 @@ def running(sign: str) -> list[str]:
 class Answer:
     """What the command did."""
 
-    def __init__(self, code: str, *options: str, arguments: tuple[str, ...] = (), steps: str = STEPS, **environment: str) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder) / "program.py"
-            script.write_text(textwrap.dedent(code) + textwrap.dedent(steps), encoding="utf-8")
-            # Whatever it leaves running has this in its environment.
-            self.sign = f"SEAM_TEST_SIGN={folder}"
-            env = {**os.environ, "PYTHONPATH": PACKAGE, "SEAM_LIBRARY": LIBRARY, "SEAM_TOOL": TOOL, "SEAM_GHOST": GHOST, "SEAM_TEST_SIGN": folder, **environment}
-            command = [sys.executable, "-m", "seamalloc", "what-if", *options, str(script), *arguments]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=False)
-            self.left = running(self.sign)
-        self.status, self.out, self.err = done.returncode, done.stdout, done.stderr.strip()
+    def __init__(self, code: str, *options: str, arguments: tuple[str, ...] = (), steps: str = STEPS, alone: bool = False) -> None:
+        Path("program.py").write_text(textwrap.dedent(code) + textwrap.dedent(steps), encoding="utf-8")
+        command = [*options, str(Path("program.py").resolve()), *arguments]
+        if alone:
+            done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *command], capture_output=True, text=True, env={**os.environ, "SEAM_TEST_ALONE": "1"}, check=False)
+            self.status, self.out, self.err = done.returncode, done.stdout, done.stderr.strip()
+            self.left = running("SEAM_TEST_ALONE=1")
+            return
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+            self.status = _what_if.answer(command)
+        self.out, self.err = out.getvalue(), err.getvalue().strip()
+        server = _what_if.SERVER.process
+        # Whatever a program leaves running has this in its environment.
+        self.left = running(f"SEAM_TEST_SIGN={os.environ['SEAM_TEST_SIGN']}", server.pid if server is not None else 0)
 
     def rows(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.out)
@@ -88,7 +97,7 @@ def kinds(row: dict[str, Any]) -> dict[str, int]:
 
 def check_an_answer() -> None:
     """Whose the bytes are, and how much fits."""
-    answer = Answer(MODEL, "--gpu", "h100", "--json")
+    answer = Answer(MODEL, "--gpu", "h100", "--json", alone=True)
     ok(answer.status == 0 and not answer.left, f"an answer: {answer.status} {answer.err[-300:]} {answer.left}")
     (row,) = answer.rows()
     ok(all(key in row for key in KEYS), f"every key is there: {sorted(row)}")
@@ -114,14 +123,15 @@ def check_batches() -> None:
 
 
 BAD = (
-    ("a program that never steps", "import torch, time\ntorch.ones(9).cuda()\ntime.sleep(100)\n", ("--timeout", "20"), "within 20 seconds (--timeout, --steps); it is in <module>, program.py:3"),
     ("one that exits", "import torch\ntorch.ones(9).cuda()\nraise SystemExit(3)\n", (), "exited with 3"),
     ("one that fails", "import torch\ntorch.ones(9).cuda()\nopen('/nowhere/data')\n", (), "FileNotFoundError"),
     ("one that is killed", "import os, torch\ntorch.ones(9).cuda()\nos.kill(os.getpid(), 9)\n", (), "SIGKILL"),
+    ("one that ends itself", "import os, torch\ntorch.ones(9).cuda()\nprint('9' * (1 << 24), '\\nbye', flush=True)\nos._exit(0)\n", (), "ended itself with status 0 before its steps were alike: bye"),
     ("one that asks for nothing", "print('hello')\n", (), "asked the GPU for nothing"),
     ("several processes", "import torch\ntorch.distributed.init_process_group('nccl', rank=0, world_size=4)\n", (), "several processes"),
     ("what is no program", "this is no Python\n", (), "SyntaxError"),
     ("one that leaves a process", "import subprocess, torch\nsubprocess.Popen(['sleep', '1000'])\ntorch.ones(9).cuda()\nraise SystemExit(3)\n", (), "exited with 3"),
+    ("a program that never steps", "import torch, time\ntorch.ones(9).cuda()\ntime.sleep(100)\n", ("--timeout", "10"), "within 10 seconds (--timeout, --steps); it is in <module>, program.py:3"),
 )
 
 
@@ -139,15 +149,23 @@ def check_interruption() -> None:
     """A signal to the command ends all of it."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "program.py"
-        script.write_text("import time, torch\ntorch.ones(9).cuda()\ntime.sleep(300)\n", encoding="utf-8")
-        env = {**os.environ, "PYTHONPATH": PACKAGE, "SEAM_LIBRARY": LIBRARY, "SEAM_TOOL": TOOL, "SEAM_GHOST": GHOST, "TMPDIR": folder, "SEAM_TEST_SIGN": folder}
+        script.write_text("import subprocess, time, torch\ntorch.ones(9).cuda()\nsubprocess.Popen(['sleep', '300'])\ntime.sleep(300)\n", encoding="utf-8")
+        env = {**os.environ, "TMPDIR": folder, "SEAM_TEST_ALONE": folder}
         command = subprocess.Popen([sys.executable, "-m", "seamalloc", "what-if", "--gpu", "h100", str(script)], stderr=subprocess.PIPE, text=True, env=env)
-        while not list(Path(folder).glob("seam-what-if-*/where")):
+        while not any("sleep" in one for one in running(f"SEAM_TEST_ALONE={folder}")):
             time.sleep(0.1)
         command.terminate()
         err = command.communicate()[1]
-        ok(command.returncode == 2 and err.strip() == "what-if: interrupted", f"it says so: {command.returncode} {err}")
-        ok(not running(f"SEAM_TEST_SIGN={folder}") and not list(Path(folder).glob("seam-what-if-*")), "no process and no folder is left")
+        ok(command.returncode == 2 and err.strip() == "what-if: interrupted", f"it says so: {command.returncode} {err.strip()}")
+        ok(not running(f"SEAM_TEST_ALONE={folder}") and not list(Path(folder).glob("seam-what-if-*")), "no process and no folder is left")
+
+
+def check_runs() -> None:
+    """Runs of one command do not know of each other."""
+    rows = Answer("import torch\nx = torch.empty(torch.cuda.get_device_properties(0).total_memory // 2, dtype=torch.uint8, device='cuda')\n", "--gpu", "rtx4090,h100", "--json", steps="").rows()
+    ok([row["peak_live_bytes"] for row in rows] == [row["capacity_bytes"] // 2 for row in rows] and rows[0]["capacity_bytes"] < rows[1]["capacity_bytes"], "each is on its own GPU")
+    server = _what_if.SERVER.process
+    ok(server is not None and len(list(Path(f"/proc/{server.pid}/task").iterdir())) == 1, "what they are forked from has one thread")
 
 
 def check_programs() -> None:
@@ -157,6 +175,7 @@ def check_programs() -> None:
         ("torch.compile", "model = torch.compile(model)\n"),
         ("a thread that works besides", "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"),
         ("an exit handler that waits", "import atexit, time\natexit.register(time.sleep, 600)\n"),
+        ("processes that load data", "if __name__ == '__main__': batches = iter(torch.utils.data.DataLoader(range(9), num_workers=2, persistent_workers=True)); next(batches)\n"),
     )  # fmt: skip
     for title, code in table:
         answer = Answer(textwrap.dedent(MODEL) + code, "--gpu", "h100", "--json", "--timeout", "120")
@@ -193,8 +212,15 @@ def check_programs() -> None:
 
 def main() -> int:
     """All checks."""
-    for check in (check_an_answer, check_batches, check_bad_programs, check_interruption, check_programs):
-        check()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
+        try:
+            for check in (check_an_answer, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
+                check()
+        finally:
+            _what_if.SERVER.close()
+            os.chdir("/")
     return end()
 
 
