@@ -1,7 +1,7 @@
 """operators.py: what programs that train models call of PyTorch, one by one: name -> a program of it, on the CUDA device.
 
 OPERATORS run. REFUSED raise: they need a library of NVIDIA's that is not there, or what they find
-is checked by the host.
+is checked by the host. NEWER are those of OPERATORS that a PyTorch older than their number may check, and raise.
 """
 
 from __future__ import annotations
@@ -630,3 +630,5 @@ REFUSED: dict[str, Callable[[], object]] = {
     "mode of a long row": lambda: i(9, 2, 5000).mode(1),
     "distribution with validated arguments": lambda: torch.distributions.Normal(r(4).detach(), torch.ones(4, device=DEVICE)),
 }
+
+NEWER: dict[str, tuple[int, int]] = {"repeat_interleave by counts": (2, 15)}

@@ -69,13 +69,14 @@ def result_of(operator: Callable[[], object], place: Path) -> str:
 def main() -> int:
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     wrong = 0
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     with tempfile.TemporaryDirectory() as folder:
         for wanted, table in (("runs", operators.OPERATORS), ("raises", operators.REFUSED)):
             for name, operator in table.items():
                 if only not in ("", name):
                     continue
                 result = result_of(operator, Path(folder) / "said")
-                good = result.split()[0] == wanted
+                good = result.split()[0] == wanted or (result.split()[0] == "raises" and version < operators.NEWER.get(name, version))
                 wrong += not good
                 print(f"{'' if good else 'WRONG '}{name}: {result.splitlines()[0] if good else result}", flush=True)
     print(f"{len(operators.OPERATORS)} operators are to run, {len(operators.REFUSED)} to raise; {wrong} did not")

@@ -166,6 +166,7 @@ def environment(gpu: str, before: Mapping[str, str], capacity: str = ENDLESS) ->
         "FAKECUDA_CAPACITY": capacity,
         "FAKECUDA_GPU": gpu,
         "FAKECUDART_KERNELS": "skip",
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in the process itself: its workers would be processes without these libraries
     }
     left_out = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES", "PYTORCH_NO_CUDA_MEMORY_CACHING", "FAKECUDA", "LD_PRELOAD")
     return {**{name: value for name, value in before.items() if name not in left_out and not name.startswith("SEAM_ENABLE")}, **ours}
