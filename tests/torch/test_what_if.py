@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
+import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
 os.environ["SEAM_LIBRARY"] = sys.argv[1]
 
-from seamalloc import _ghost, _profile, _what_if, build  # noqa: E402
+from seamalloc import _ghost, _picture, _profile, _what_if, build  # noqa: E402
 from seamalloc._ghost_run import Iterations  # noqa: E402
 from tap import end, ok  # noqa: E402
 
@@ -144,6 +150,224 @@ def check_sums() -> None:
             ok(not wrong, f"seed {seed}: {wrong}")
 
 
+def random_history(seed: int) -> tuple[History, list[int]]:
+    """Blocks of all kinds, with iterations; and the bytes that live behind each event."""
+    draw = random.Random(seed)
+    history = History()
+    live: dict[int, int] = {}
+    totals: list[int] = []
+    for number in range(draw.randrange(50, 400)):
+        if live and draw.random() < 0.48:
+            at = draw.choice(list(live))
+            history.free(at)
+            del live[at]
+        else:
+            at = history.alloc(draw.randrange(1, 1000), draw.randrange(3))
+            live[at] = history.events[-1].bytes
+        totals.append(sum(live.values()))
+        if number % 50 == 20:
+            kinds = draw.sample(_profile.KINDS, len(_profile.KINDS))
+            history.mark("step", {at: (kind, "x") for at, kind in zip(live, kinds, strict=False)})
+        if number % 50 == 25:
+            history.mark("stepped")
+            history.mark("iteration")
+    return history, totals
+
+
+def check_columns() -> None:
+    """Each column of a picture is a moment of its events, that with the most live bytes; the iteration is the one with the peak."""
+    own = _picture.COLUMNS
+    for seed in range(20):
+        _picture.COLUMNS = (own, 7, 1)[seed % 3]
+        history, totals = random_history(seed)
+        profile = history.profile()
+        begin, end, _ = _picture.stretch(profile)
+        columns = _picture.moments(profile, begin, end)
+        edges = [moment.begin for moment in columns] + [end]
+        wrong = [] if edges[0] == begin and edges == sorted(set(edges)) and len(columns) == min(end - begin, _picture.COLUMNS) else [f"columns {edges} of {begin} to {end}"]
+        if max(totals) != max(totals[begin:end]):
+            wrong.append("the peak is not in the iteration")
+        wrong += [f"edge {edge}" for edge in (begin, end) if edge not in (0, *profile.iterations, len(totals))]
+        wrong += [f"an iteration's end at {edge}" for edge in profile.iterations if begin < edge < end]
+        for moment, behind in zip(columns, edges[1:], strict=True):
+            held = tuple(sum(block.bytes for block in profile.blocks if block.kind == kind and block.born <= moment.event < block.died) for kind in _picture.COLOURS)
+            if not (moment.begin <= moment.event < behind and moment.bytes == held and sum(held) == totals[moment.event] == max(totals[moment.begin : behind])):
+                wrong.append(f"{moment} instead of {held}")
+        ok(not wrong and max(sum(moment.bytes) for moment in columns) == profile.peak()[0], f"seed {seed}, {len(columns)} columns: {wrong[:2]}")
+    equal, _picture.COLUMNS = History(), 1
+    for _ in range(3):
+        equal.free(equal.alloc(5))
+    ok([moment.event for moment in _picture.moments(equal.profile(), 0, 6)] == [equal.profile().peak()[1]] == [0], "of equal moments it is the first, as in the answer")
+    _picture.COLUMNS = own
+    ok(sorted(_picture.COLOURS) == sorted(_profile.KINDS) and len(set(_picture.COLOURS.values())) == len(_profile.KINDS), "each kind has a colour of its own")
+
+
+class Drawing:
+    """A picture, read back."""
+
+    def __init__(self, profile: _profile.Profile, usable: dict[str, int], title: str = "x") -> None:
+        self.root = ElementTree.fromstring(_picture.svg(profile, title, usable))
+        self.layers = {element.get("id"): element for element in self.of("layer")}
+        self.axis = float((self.of("sum")[0].get("d") or "").split("V")[0].split()[1])
+        self.texts = ["".join(element.itertext()) for element in self.root.iter() if element.tag.endswith("}text")]
+
+    def of(self, name: str) -> list[ElementTree.Element]:
+        """Elements of a class."""
+        return [element for element in self.root.iter() if element.get("class") == name]
+
+    def heights(self, element: ElementTree.Element) -> list[float]:
+        """A path's levels from left to right and back, in pixels above the axis."""
+        return [self.axis - float(level) for level in re.findall(r"V([0-9.]+)", element.get("d") or "")]
+
+
+def check_drawing() -> None:
+    """The drawing is that of the columns: each area as thick as its bytes, on the one before it; the peak at the top."""
+    for seed in range(6):
+        profile = random_history(seed)[0].profile()
+        most = profile.peak()[0]
+        columns = _picture.moments(profile, *_picture.stretch(profile)[:2])
+        drawing = Drawing(profile, {"small": most // 2, "tight": most, "large": 2 * most, "huge": 100 * most})
+        top = drawing.heights(drawing.of("sum")[0])
+        scale = max(top) / most
+        wrong = [] if list(drawing.layers) == list(_picture.COLOURS) else [f"areas of {list(drawing.layers)}"]
+        below = [0] * len(columns)
+        for number, element in enumerate(drawing.layers.values()):
+            above = [low + moment.bytes[number] for low, moment in zip(below, columns, strict=True)]
+            there, back = drawing.heights(element)[: len(columns)], drawing.heights(element)[len(columns) :][::-1]
+            far = max(abs(got - scale * want) for got, want in zip(there + back, above + below, strict=True))
+            wrong += [f"{element.get('id')} is {far} off"] if far > 0.03 else []
+            below = above
+        dots = drawing.of("peak")
+        if len(dots) != 1 or abs(drawing.axis - float(dots[0].get("cy") or 0) - max(top)) > 0.03:
+            wrong.append("the dot is not at the peak")
+        lines = [drawing.axis - float((element.get("d") or "").split("h")[0].split()[1]) for element in drawing.of("capacity") if element.get("d")]
+        if any(abs(line - scale * size) > 0.03 for line, size in zip(lines, (2 * most, most, most // 2), strict=True)):
+            wrong.append(f"usable bytes at {lines}")
+        if sum("huge" in text for text in drawing.texts) != 1:
+            wrong.append("usable bytes out of range are not named")
+        ok(not wrong, f"seed {seed}: {wrong}")
+
+
+def check_capacities() -> None:
+    """A line, or a text, for usable bytes that are given, and none else."""
+    for one, other, lines, texts in ((0, 0, 0, 0), (300, 0, 1, 0), (300, 300, 1, 0), (300, 500, 2, 0), (1 << 40, 0, 0, 1), (1 << 40, 9, 1, 1)):
+        usable = {name: size for name, size in (("gpu1", one), ("gpu2", other)) if size}
+        drawing = Drawing(train(3), usable)
+        found = drawing.of("capacity")
+        ok((sum("d" in element.attrib for element in found), sum("d" not in element.attrib for element in found)) == (lines, texts), f"{usable}: {len(found)}")
+        ok(all(any(name in text for text in drawing.texts) for name in usable), f"each is named: {drawing.texts[-20:]}")
+
+
+def pass_names(profile: _profile.Profile) -> list[str]:
+    """The passes of the picture, which have to follow each other without gaps."""
+    begin, end, _ = _picture.stretch(profile)
+    found = _picture.phases(profile, begin, end)
+    edges = [begin, *itertools.chain.from_iterable((phase.begin, phase.end) for phase in found), end]
+    ok(edges[::2] == edges[1::2] and all(phase.begin < phase.end for phase in found), f"no gaps: {edges}")
+    return [phase.name for phase in found]
+
+
+def passes(parts: int, recomputed: int) -> _profile.Profile:
+    """Two steps of a batch in parts, each of 10 requests forward and 10 backward, between which so many are made forward again."""
+    history = History()
+    for size in (10, 20):
+        for _ in range(parts):
+            made = [history.alloc(size) for _ in range(10)]
+            for block in made:
+                extra = [history.alloc(1) for _ in range(recomputed)]
+                history.alloc(1, BACKWARD)
+                for at in (block, *extra):
+                    history.free(at)
+        history.mark("step")
+        history.free(history.alloc(1))
+        history.mark("stepped")
+        history.mark("iteration")
+    return history.profile()
+
+
+def check_passes() -> None:
+    """Where passes begin and end."""
+    table = (
+        (train(3), ["forward", "backward", "optimizer"]),
+        (train(1), ["setup, forward", "backward", "optimizer"]),
+        (passes(1, 0), ["forward", "backward", "optimizer"]),
+        (passes(3, 0), 3 * ["forward", "backward"] + ["optimizer"]),
+        (passes(1, 3), ["forward", "backward", "optimizer"]),  # of checkpoints
+        (passes(2, 3), 2 * ["forward", "backward"] + ["optimizer"]),
+    )
+    for profile, want in table:
+        ok(pass_names(profile) == want, f"{pass_names(profile)}")
+    plain = History()
+    plain.free(plain.alloc(9))
+    ok(pass_names(plain.profile()) == ["other"] and "no optimizer step" in _picture.stretch(plain.profile())[2], "a program without passes")
+    late = History()
+    late.play(2)
+    late.free(late.alloc(10000))
+    ok(_picture.stretch(late.profile())[2] == "all behind step 2", "a peak behind the last step")
+    ok(_picture.stretch(train(3))[2] == "step 2 of 3", "the step that the answer names")
+
+
+def check_names() -> None:
+    """Names of any kind make a picture that XML readers take; so does a program that asked for nothing."""
+    title = 'a<b> & "c" \x00\x1b\udcff \u00e9'
+    drawing = Drawing(train(3), {"<gpu>": 300}, title)
+    found = [element.text for element in drawing.root if element.tag.endswith(("}title", "}desc"))]
+    ok(found[0] == 'a<b> & "c" ??? \u00e9' and "peak is 450 bytes, backward, in step 2" in str(found[1]) and "<gpu>: 300 bytes" in str(found[1]), f"{found}")
+    tips = {kind: "".join(element.itertext()) for kind, element in drawing.layers.items()}
+    ok("200 bytes" in tips["optimizer"] and "Adam.exp_avg" in tips["optimizer"] and "50 bytes  model.py:1 forward" in tips["activations"], f"tooltips: {tips}")
+    ok(Drawing(_profile.Profile([], [], []), {}).of("layer") == [], "nothing is drawn of nothing")
+    many = History()
+    for _ in range(20000):
+        many.free(many.alloc(1, FORWARD))
+        many.free(many.alloc(1, BACKWARD))
+    size = len(_picture.svg(many.profile(), "x", {}))
+    ok(size < 400_000, f"the size of a picture is bounded: {size} bytes")
+
+
+def check_picture_files() -> None:
+    """That a picture cannot be written is known before; the file is as it was until then. A picture that fails then costs no answer."""
+    history = History()
+    history.play(3)
+    result = {
+        "events": [[event.action == _profile.ALLOC, event.address, event.bytes, event.place] for event in history.events],
+        "marks": [[mark.what, mark.requests, mark.frees, [[at, *label] for at, label in mark.labels.items()]] for mark in history.marks],
+        "places": PLACES,
+    }
+    answer = {"gpu": "a", "fits": True, "usable_bytes": 500, "advice": [], "unseen": []}
+    own = _what_if.ask, _what_if.ask_tool, _what_if.text
+    _what_if.text = lambda *rest: ""
+
+    def ask(options: object, program: object, gpu: str, *rest: object) -> _what_if.Run:
+        return _what_if.Run({**answer, "gpu": gpu, "usable_bytes": 400 + len(gpu)}, "", {**result, "places": [f"{place} {gpu}" for place in PLACES]}, None, 0)
+
+    def spoil(*rest: object) -> _what_if.Run:
+        new.unlink()
+        new.mkdir()
+        return _what_if.Run(answer, "", result, None, 0)
+
+    _what_if.ask = ask  # type: ignore[assignment]
+    _what_if.ask_tool = lambda arguments: None
+    with tempfile.TemporaryDirectory() as name:
+        new, old = Path(name) / "new.svg", Path(name) / "old.svg"
+        old.write_text("old", encoding="utf-8")
+        ok(_what_if.refuse_file(str(new), ".svg") == "" and not new.exists(), "a new file is not there yet")
+        ok(_what_if.refuse_file(str(old), ".svg") == "" and old.read_text(encoding="utf-8") == "old", "an old one is as it was")
+        printed = []
+        for more in ((), ("--draw", str(new))):
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                status = _what_if.main(["--gpu", "b,cc", "--json", *more, __file__])
+            printed.append((status, json.loads(out.getvalue())))
+        ok(printed[0] == printed[1] and printed[0][0] == 0 and [row["gpu"] for row in printed[0][1]] == ["b", "cc"], f"the answer is the same with a picture: {printed}")
+        text = new.read_text(encoding="utf-8")
+        want = (f"{Path(__file__).name} on b<", f"{PLACES[FORWARD]} b<", "401 bytes usable", "402 bytes usable")
+        ok(all(words in text for words in want), "of the first GPU, with the usable bytes of both")
+        _what_if.ask = spoil
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+            status = _what_if.main(["--gpu", "b", "--json", "--draw", str(new), __file__])
+        ok(status == 2 and json.loads(out.getvalue()) and err.getvalue() == f"what-if: {new} cannot be written: Is a directory\n", f"{status} {err.getvalue().strip()}")
+    _what_if.ask, _what_if.ask_tool, _what_if.text = own
+
+
 def check_bad_histories() -> None:
     """Each is refused in words."""
     twice, unknown, late = History(), History(), History()
@@ -268,6 +492,9 @@ def check_refusals() -> None:
         (["--gpu", "h100", "--steps", "x", str(script)], "invalid int value"),
         (["--gpu", "h100", "--steps", "0", str(script)], "more than 0"),
         (["--memory", "8X", str(script)], "8X is no size"),
+        (["--gpu", "h100", "--draw", "/nowhere/x.svg", str(script)], "--draw: /nowhere/x.svg cannot be written: No such file or directory"),
+        (["--gpu", "h100", "--draw", str(script), str(script)], "--draw: the name of the file ends with .svg"),
+        (["--gpu", "h100", "--draw", "", str(script)], "--draw: the name of the file ends with .svg"),
     )
     for arguments, words in table:
         done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *arguments], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.argv[2]}, check=False)
@@ -288,7 +515,10 @@ def check_places() -> None:
 
 def main() -> int:
     """All checks."""
-    for check in (check_kinds, check_sums, check_bad_histories, check_advice, check_steps, check_repetition, check_batches, check_stubs, check_refusals, check_places):
+    for check in (
+        check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
+        check_repetition, check_batches, check_stubs, check_refusals, check_places,
+    ):  # fmt: skip
         check()
     return end()
 

@@ -15,13 +15,14 @@ import sys
 import tempfile
 import textwrap
 import time
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 sys.dont_write_bytecode = True
 LIBRARY, PACKAGE, TOOL, GHOST = (str(Path(path).resolve()) for path in sys.argv[1:5])  # programs run in a folder of their own
 sys.path[:0] = [PACKAGE, str(Path(__file__).resolve().parents[1] / "support")]
-from seamalloc import _what_if  # noqa: E402
+from seamalloc import _blocks, _compose, _what_if  # noqa: E402
 from tap import end, ok  # noqa: E402
 
 MIB = 1 << 20
@@ -97,13 +98,16 @@ def kinds(row: dict[str, Any]) -> dict[str, int]:
 
 def check_an_answer() -> None:
     """Whose the bytes are, and how much fits."""
-    answer = Answer(MODEL, "--gpu", "h100", "--json", alone=True)
+    answer = Answer(MODEL, "--gpu", "h100", "--json", "--draw", "memory.svg", alone=True)
     ok(answer.status == 0 and not answer.left, f"an answer: {answer.status} {answer.err[-300:]} {answer.left}")
     (row,) = answer.rows()
     ok(all(key in row for key in KEYS), f"every key is there: {sorted(row)}")
     held = kinds(row)
     ok(sum(held.values()) == row["peak_live_bytes"], f"each byte of the peak has a holder: {held}")
     ok(abs(held["parameters"] - WEIGHTS) < MIB and abs(held["optimizer"] - 2 * WEIGHTS) < MIB, f"the model's bytes, and twice as many of Adam's: {held}")
+    picture = Path("memory.svg").read_text(encoding="utf-8")
+    areas = {element.get("id") for element in ElementTree.fromstring(picture).iter() if element.get("class") == "layer"}
+    ok(areas >= set(held) and all(f">{name}</text>" in picture for name in ("forward", "backward", "optimizer")), f"and its kind in the picture, with the passes: {areas}")
     ok(row["fits"] and row["fails_at"] is None and row["reserved_bytes"]["seam"] >= row["peak_live_bytes"], "it fits, in no less than what lives")
     need = row["needs_bytes"]["seam"]
     again = Answer(MODEL, "--memory", str(need), "--json").rows()[0]
@@ -111,6 +115,25 @@ def check_an_answer() -> None:
     tight = Answer(MODEL, "--memory", str(row["peak_live_bytes"] - MIB))
     ok(tight.status == 1 and "does not fit" in tight.out and "runs out of memory" in tight.out, f"and not in less than what lives: {tight.out.splitlines()[:1]}")
     ok("torch.utils.checkpoint around" in tight.out and "(Block): it fits with Seam then" in tight.out, f"with a block recomputed it would: {tight.out.splitlines()[-5:]}")
+
+
+def check_profile() -> None:
+    """A profile, and a peak that is composed of it, which is that of a run."""
+    answer = Answer(MODEL, "--gpu", "h100", "--json", "--profile", "p.seamprofile")
+    content = json.loads(Path("p.seamprofile").read_text(encoding="utf-8"))
+    schema = json.loads((Path(__file__).resolve().parents[2] / "tools/seamprofile.schema.json").read_text(encoding="utf-8"))
+    ok(set(content) == set(schema["required"]) and content["blocks"] == {"count": 8, "class": "Block"}, f"what the schema wants: {sorted(content)} {content['blocks']}")
+    recordings = {name: _compose.from_json(recording) for name, recording in content["recordings"].items()}
+    broken = [_compose.check(recording) for recording in recordings.values()]
+    ok(set(recordings) == set(_blocks.TREATMENTS) and not any(broken), f"a recording of each treatment: {sorted(recordings)} {broken}")
+    passes = [(visit.part, visit.block) for visit in recordings["keep"].visits if visit.part]
+    ok(passes == [*(("forward", block) for block in range(8)), *(("backward", block) for block in reversed(range(8))), ("optimizer", -1)], f"of all passes: {passes}")
+    peak = answer.rows()[0]["peak_live_bytes"]
+    ok(content["peak_live_bytes"] == peak and 0 < content["seen_at_borders_bytes"] < peak, f"modules' borders miss some of the peak: {content['seen_at_borders_bytes']} of {peak}")
+    recipe = [_blocks.TREATMENTS[block % 4] for block in range(8)]
+    options, program = _what_if.parse(["--gpu", "h100", "program.py"])
+    run = _what_if.ask(options, program, "h100", recipe).answer["peak_live_bytes"]
+    ok(_compose.compose(recordings, recipe) == run, f"a mixture's peak is composed: {_compose.compose(recordings, recipe)} for {run}")
 
 
 def check_batches() -> None:
@@ -216,7 +239,7 @@ def main() -> int:
         os.chdir(folder)
         os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
         try:
-            for check in (check_an_answer, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
+            for check in (check_an_answer, check_profile, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
                 check()
         finally:
             _what_if.SERVER.close()

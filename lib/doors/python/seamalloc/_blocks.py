@@ -1,16 +1,21 @@
-"""A model's blocks, and what their activations can be done otherwise: recomputed in the backward pass, or kept on the host.
+"""A model's blocks, and what can be done with their activations: kept, recomputed in the backward pass, kept on the host, recomputed from an input on the host.
 
-Blocks are the repeated modules: the list of modules of one class that has most of the parameters, at least half of them. Treatments are PyTorch's own, applied around a block's
-forward(): torch.utils.checkpoint, and torch.autograd.graph.save_on_cpu(). For memory; running them well is another matter.
+Blocks are the repeated modules: the list of modules of one class that has most of the parameters, at least half of them. Treatments are PyTorch's own, applied around
+a block's forward(): torch.utils.checkpoint, torch.autograd.graph.save_on_cpu(), and the one around the other. For memory; running them well is another matter.
+A recipe is a treatment for each block.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-RECOMPUTE, SWAP = "recompute", "swap"
+from . import _borders
+from ._compose import KEEP
+
+RECOMPUTE, SWAP, FROM_HOST = "recompute", "swap", "recompute-from-host"
+TREATMENTS = (KEEP, RECOMPUTE, SWAP, FROM_HOST)
 
 
 def find(model: Any) -> list[Any]:
@@ -39,23 +44,26 @@ def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
             return forward(*args, **kwargs)
         return checkpoint(forward, *args, use_reentrant=False, **kwargs)
 
-    @functools.wraps(forward)
-    def swap(*args: Any, **kwargs: Any) -> Any:
-        with torch.autograd.graph.save_on_cpu(pin_memory=True):
-            return forward(*args, **kwargs)
+    def on_host(treated: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(forward)
+        def swap(*args: Any, **kwargs: Any) -> Any:
+            with torch.autograd.graph.save_on_cpu(pin_memory=True):
+                return treated(*args, **kwargs)
 
-    return {RECOMPUTE: recompute, SWAP: swap}[treatment]
+        return swap
 
-
-def treat(blocks: list[Any], treatment: str, count: int) -> None:
-    """The first so many of the blocks: their activations live longest."""
-    for block in blocks[:count]:
-        block.forward = _treated(block.forward, treatment)
+    return {KEEP: forward, RECOMPUTE: recompute, SWAP: on_host(forward), FROM_HOST: on_host(recompute)}[treatment]
 
 
-def install(treatment: str, count: int, tell: Callable[[int, str], None]) -> None:
-    """The blocks of the first model that runs are treated, before it does; `tell` hears how many it has, and their class."""
-    import torch
+def treat(blocks: list[Any], recipe: Sequence[str]) -> None:
+    """Each block as the recipe says; blocks behind its end are kept."""
+    for block, treatment in zip(blocks, recipe, strict=False):
+        if treatment != KEEP:
+            block.forward = _treated(block.forward, treatment)
+
+
+def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[int, str], None]) -> None:
+    """The blocks of the first model that runs are treated, before it does, and its modules watched; `tell` hears how many blocks it has, and their class."""
     from torch.nn.modules.module import register_module_forward_pre_hook
 
     handles: list[Any] = []
@@ -66,8 +74,7 @@ def install(treatment: str, count: int, tell: Callable[[int, str], None]) -> Non
         handles.pop().remove()
         blocks = find(module)
         tell(len(blocks), type(blocks[0]).__name__ if blocks else "")
-        if treatment:
-            treat(blocks, treatment, count)
+        treat(blocks, recipe)
+        borders.watch(module, blocks)
 
-    del torch
     handles.append(register_module_forward_pre_hook(before))

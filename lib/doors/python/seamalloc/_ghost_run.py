@@ -6,7 +6,7 @@ there: nothing behind that point of the program runs, no `finally` and no handle
 ended. The children find one thread only; the device is that of their own environment.
 
 A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
-printed; "": that of this process), treatment (of blocks; "": none) and blocks (how many of them), program (it, and its arguments).
+printed; "": that of this process), recipe (a treatment for each block), program (it, and its arguments).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _ghost, _ghost_cpu, _ghost_sizes, _profile, _program
+from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _profile, _program
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
@@ -119,6 +119,7 @@ class Recorder:
         self.unseen: dict[str, int] = {}
         self.before = (0, 0)
         self.blocks = (0, "")
+        self.borders = _borders.Borders(lambda: self.counts()[:2])
         self.lock = threading.Lock()
 
     def note(self, text: str) -> None:
@@ -133,8 +134,9 @@ class Recorder:
         """Requests and frees so far, and all bytes that were asked for."""
         import torch
 
-        stats = torch.cuda.memory_stats()
-        return stats.get("allocation.all.allocated", 0), stats.get("allocation.all.freed", 0), stats.get("requested_bytes.all.allocated", 0)
+        stats = torch.cuda.memory_stats_as_nested_dict()
+        requests, asked = (stats[name]["all"] if stats else {"allocated": 0, "freed": 0} for name in ("allocation", "requested_bytes"))
+        return requests["allocated"], requests["freed"], asked["allocated"]
 
     def mark(self, what: str, labels: dict[int, tuple[str, str]]) -> None:
         requests, frees, _ = self.counts()
@@ -315,6 +317,8 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
         marks=[[mark.what, mark.requests, mark.frees, [[at, *label] for at, label in mark.labels.items()]] for mark in recorder.marks],
         optimizers=list(recorder.optimizers.values()),
         steps=len(recorder.iterations.signatures),
+        period=period,
+        borders=recorder.borders.found,
         blocks=recorder.blocks,
     )
 
@@ -387,7 +391,7 @@ def start(settings: dict[str, Any]) -> Recorder:
     watch_worlds()
     _ghost_cpu.install()
     _ghost_sizes.watch(recorder.note)
-    _blocks.install(settings["treatment"], settings["blocks"], recorder.note_blocks)
+    _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks)
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
     register_optimizer_step_pre_hook(recorder.before_step)
     register_optimizer_step_post_hook(recorder.after_step)

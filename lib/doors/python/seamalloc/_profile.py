@@ -10,6 +10,7 @@ mark was made.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,7 @@ class Block:
     born: int  # the event
     died: int  # the event; behind the last one: never
     place: int  # the number of its call site
+    address: int
     kind: str = ""
     name: str = ""  # of whose it is
 
@@ -114,6 +116,7 @@ class Profile:
         self.backward = [number for number, event in enumerate(events) if event.action == ALLOC and places[event.place] == BACKWARD]
         self.steps: list[tuple[int, int]] = []  # the events at which steps of optimizers began and ended
         self.iterations: list[int] = []  # the events at which iterations ended
+        self.moments: dict[tuple[int, int], int] = {}  # the event that comes behind so many requests and frees
         self._read(events, sorted(marks, key=lambda mark: (mark.requests + mark.frees)))
         self._name_the_rest()
 
@@ -124,6 +127,7 @@ class Profile:
         waiting = iter(marks)
         mark = next(waiting, None)
         for number in range(len(events) + 1):
+            self.moments[len(self.blocks), frees] = number
             while mark is not None and (mark.requests, mark.frees) == (len(self.blocks), frees):
                 if mark.what == "step":
                     began = number
@@ -142,7 +146,7 @@ class Profile:
             if event.action == ALLOC:
                 if event.address in live:
                     raise ProfileError(f"event {number}: a second block at address {event.address:#x}")
-                live[event.address] = Block(len(self.blocks), event.bytes, number, len(events), event.place)
+                live[event.address] = Block(len(self.blocks), event.bytes, number, len(events), event.place, event.address)
                 self.blocks.append(live[event.address])
             elif event.action == FREE:
                 freed = live.pop(event.address, None)
@@ -167,6 +171,13 @@ class Profile:
             block.kind = "activations" if self.iterations and steps <= 1 else "other"
             if block.kind == "activations" and steps == 1:
                 block.name = f"{self.places[block.place]} {HELD}"
+
+    def moment(self, requests: int, frees: int) -> int:
+        """The event that comes behind so many requests and frees."""
+        try:
+            return self.moments[requests, frees]
+        except KeyError:
+            raise ProfileError(f"a moment behind {requests} requests and {frees} frees, which the history does not come to") from None
 
     def next_backward(self, event: int) -> int:
         """The first event behind this one that a backward pass made; the end, if none did."""
@@ -196,6 +207,14 @@ class Profile:
             if live > most:
                 most, at = live, event
         return most, at
+
+    def live(self) -> list[int]:
+        """The bytes behind each event."""
+        changes = [0] * (self.end + 1)
+        for block in self.blocks:
+            changes[block.born] += block.bytes
+            changes[block.died] -= block.bytes
+        return list(itertools.accumulate(changes[:-1]))
 
     def holders(self, event: int) -> list[Holder]:
         """Who holds memory just behind an event: the largest first."""

@@ -7,6 +7,7 @@ for is replayed, on a device of that size, by Seam and by models of PyTorch's tw
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import re
@@ -16,13 +17,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _ghost_server, _library, _profile, _program, build
+from . import _blocks, _compose, _ghost_server, _library, _picture, _profile, _program, build
 
-OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch")
+OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
 ADVICE_BYTES = 1 << 20  # what saves less is not said
@@ -42,6 +44,8 @@ class Run:
     answer: dict[str, Any]  # as in --json
     peak_at: str  # where in the program
     result: dict[str, Any]  # of profile.json
+    recording: _compose.Recording | None  # of an iteration; None: there is no whole one
+    seen_at_borders: int  # the most live bytes where modules begin and end
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -59,6 +63,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
     parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
+    parser.add_argument("--draw", metavar="FILE.svg", help="also a picture of memory over the iteration that has the peak, on the first GPU; all GPUs' usable bytes are lines")
+    parser.add_argument("--profile", metavar="FILE.seamprofile", help="also what it asks for in an iteration, with its blocks kept, recomputed and on the host, on the first GPU")
     parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
     options, program = _program.split(parser, OPTIONS_WITH_VALUE, arguments)
     if not options.gpu and not options.memory:
@@ -71,7 +77,44 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.error("--find-batch: {} is missing, where the number goes")
     if program[0] != "-m" and not Path(program[0]).is_file():
         parser.error(f"there is no {program[0]}")
+    for option, path, ending in (("--draw", options.draw, ".svg"), ("--profile", options.profile, ".seamprofile")):
+        refusal = refuse_file(path, ending) if path is not None else ""
+        if refusal:
+            parser.error(f"{option}: {refusal}")
     return options, program
+
+
+def refuse_file(path: str, ending: str) -> str:
+    """Why no such file can be written; empty: it can. Leaves a file that is there as it is."""
+    if not path.endswith(ending):
+        return f"the name of the file ends with {ending}, and {path or 'this one'} does not"
+    try:
+        is_new = not Path(path).exists()
+        with open(path, "ab"):
+            pass
+        if is_new:
+            os.unlink(path)
+    except (OSError, ValueError) as failure:
+        return f"{path} cannot be written: {getattr(failure, 'strerror', None) or failure}"
+    return ""
+
+
+def draw(options: argparse.Namespace, program: list[str], runs: list[Run]) -> str:
+    """The picture of the first GPU's run, with all GPUs' usable bytes."""
+    first = runs[0].answer["gpu"]
+    usable = {run.answer["gpu"]: run.answer["usable_bytes"] for run in runs}
+    title = f"{shlex.join(program)} on {first}" + (f" with {options.memory}" if options.memory else "")
+    return _picture.svg(read_profile(runs[0].result), title, usable)
+
+
+def write_files(contents: dict[str, str]) -> str:
+    """Files by their paths. Why one could not be written; empty: they were."""
+    for path, content in contents.items():
+        try:
+            Path(path).write_text(content, encoding="utf-8")
+        except OSError as failure:
+            return f"{path} cannot be written: {failure.strerror}"
+    return ""
 
 
 def find_tool() -> str:
@@ -110,10 +153,10 @@ def where_was(folder: Path) -> str:
     return ""
 
 
-def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, treatment: tuple[str, int] = ("", 0)) -> dict[str, Any]:
+def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = ()) -> dict[str, Any]:
     """The program on the ghost GPU. Its profile.json."""
     output = "" if options.show_output else str(folder / "output")
-    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "treatment": treatment[0], "blocks": treatment[1], "program": program}
+    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "program": program}
     status = SERVER.run(settings, options.timeout)
     if status is None:
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
@@ -170,12 +213,12 @@ def how_sure(result: dict[str, Any]) -> list[str]:
     return texts
 
 
-def ask(options: argparse.Namespace, program: list[str], gpu: str, treatment: tuple[str, int] = ("", 0)) -> Run:
-    """One program on one GPU, so many of its model's blocks treated."""
+def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = ()) -> Run:
+    """One program on one GPU, its model's blocks treated so."""
     size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
     with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
         folder = Path(name)
-        result = run_program(options, program, gpu, folder, treatment)
+        result = run_program(options, program, gpu, folder, recipe)
         answer = ask_tool(["what-if", "--json", *size, str(folder / "history.pickle")])[0]
     profile = read_profile(result)
     most, at = profile.peak()
@@ -188,38 +231,78 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, treatment: tu
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
     answer["advice"] = advise(profile, most, result, answer["needs_bytes"])
     answer["unseen"] = how_sure(result)
-    return Run(answer, profile.describe(at), result)
+    borders = result["borders"]
+    return Run(answer, profile.describe(at), result, _compose.record(profile, borders, result["period"]), _compose.seen_at_borders(profile, borders))
 
 
 TREATMENTS = {
     _blocks.RECOMPUTE: ("torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more: up to {:.0%} of a step"),
     _blocks.SWAP: ("torch.autograd.graph.save_on_cpu() around {} of the {} blocks ({})", "copies to the host and back"),
+    _blocks.FROM_HOST: ("torch.autograd.graph.save_on_cpu() around torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more: up to {:.0%} of a step, and copies of their inputs"),
 }
 FORWARD_SHARE = 1 / 3  # of a step: a backward pass computes twice as much
 
 
+def fewest(kept: Run, treated: Run, treatment: str, count: int) -> int:
+    """How many blocks have to be treated, composed of a run with none and one with all. Seam takes what it took there above the live bytes."""
+    recordings = {_compose.KEEP: kept.recording, treatment: treated.recording}
+    known = {name: recording for name, recording in recordings.items() if recording is not None}
+    if len(known) < len(recordings) or not _compose.agree(known):
+        return count
+    above = treated.answer["needs_bytes"]["seam"] - treated.answer["peak_live_bytes"]
+    return min(count, max(1, _compose.fewest(known, treatment, count, treated.answer["usable_bytes"] - above)))
+
+
 def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> list[dict[str, Any]]:
-    """What else the activations of blocks can be, each tried in a run of its own: all blocks, and as few as let the program fit."""
+    """What else the activations of blocks can be: of all blocks, and of as few as let the program fit, run as they are named."""
     count, name = run.result["blocks"]
     rows = []
+    fits = False
     for treatment, (what, costs) in TREATMENTS.items() if count else ():
-        before, usable = run.answer["peak_live_bytes"], run.answer["usable_bytes"]
+        if fits and treatment == _blocks.FROM_HOST:
+            break  # dearer than each alone
         say(f"{treatment} {count} of {count} blocks")
-        best, blocks = ask(options, program, gpu, (treatment, count)).answer, count
-        saves = before - best["peak_live_bytes"]
-        few = max(1, -(-count * (before - usable) // saves)) if saves > 0 else count
-        while best["fits"] and few < blocks:  # what the peak falls by is not quite even
+        treated = ask(options, program, gpu, [treatment] * count)
+        best, blocks = treated.answer, count
+        few = fewest(run, treated, treatment, count) if best["fits"] else count
+        while best["fits"] and few < blocks:
             say(f"{treatment} {few} of {count} blocks")
-            tried = ask(options, program, gpu, (treatment, few)).answer
+            tried = ask(options, program, gpu, [treatment] * few).answer
             if tried["fits"]:
                 best, blocks = tried, few
             few += 1
+        fits = fits or best["fits"]
         rows.append({
             "what": what.format(blocks, count, name) + (": it fits with Seam then" if best["fits"] else ""),
-            "saves_bytes": before - best["peak_live_bytes"],
+            "saves_bytes": run.answer["peak_live_bytes"] - best["peak_live_bytes"],
             "costs": costs.format(FORWARD_SHARE * blocks / count),
         })  # fmt: skip
     return [row for row in rows if row["saves_bytes"] >= ADVICE_BYTES]
+
+
+def make_profile(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> str:
+    """A .seamprofile, as its schema says (seamprofile.schema.json)."""
+    count, name = run.result["blocks"]
+    if run.recording is None:
+        raise NoAnswer("--profile: the program's iterations have not become alike")
+    recordings = {_compose.KEEP: run.recording}
+    for treatment in TREATMENTS if count else ():
+        say(f"{treatment} {count} of {count} blocks")
+        treated = ask(options, program, gpu, [treatment] * count).recording
+        if treated is not None and _compose.agree({_compose.KEEP: run.recording, treatment: treated}):
+            recordings[treatment] = treated
+    content = {
+        "seamprofile": 1,
+        "torch": run.result["torch"],
+        "program": program,
+        "gpu": gpu,
+        "blocks": {"count": count, "class": name},
+        "peak_live_bytes": run.answer["peak_live_bytes"],
+        "seen_at_borders_bytes": run.seen_at_borders,
+        "unseen": run.answer["unseen"],
+        "recordings": {treatment: dataclasses.asdict(recording) for treatment, recording in recordings.items()},
+    }
+    return json.dumps(content, separators=(",", ":")) + "\n"
 
 
 def say(progress: str) -> None:
@@ -320,13 +403,20 @@ def answer(arguments: list[str]) -> int:
             run.answer["largest_batch"] = batches["seam"] if batches is not None else None
             runs.append(run)
             texts.append(text(options, program, run, batches))
+        contents = {options.draw: draw(options, program, runs)} if options.draw else {}
+        if options.profile:
+            contents[options.profile] = make_profile(options, program, gpus[0], runs[0])
     except (NoAnswer, build.BuildError, _library.Error, _profile.ProfileError) as failure:
         print(f"what-if: {failure}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("what-if: interrupted", file=sys.stderr)
         return 2
+    failed = write_files(contents)
     print(json.dumps([run.answer for run in runs], indent=1) if options.json else "\n\n".join(texts))
+    if failed:
+        print(f"what-if: {failed}", file=sys.stderr)
+        return 2
     return 0 if any(run.answer["fits"] for run in runs) else 1
 
 

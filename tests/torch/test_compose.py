@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""test_compose.py LIBSEAM_TORCH PACKAGE_FOLDER: recordings of treated blocks, and what is composed of them. Programs here are drawn; no PyTorch. As TAP."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import random
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
+os.environ["SEAM_LIBRARY"] = sys.argv[1]
+
+from seamalloc import _blocks, _borders, _compose, _profile  # noqa: E402
+from tap import end, ok  # noqa: E402
+
+KEEP, RECOMPUTE, SWAP, FROM_HOST = _blocks.TREATMENTS
+PROGRAMS = 60
+
+
+class Drawn:
+    """A training program with blocks of drawn sizes, and its history under a recipe: iterations of forward, loss, backward and step."""
+
+    def __init__(self, seed: int) -> None:
+        draw = random.Random(seed)
+        self.blocks = draw.randint(1, 6)
+        self.passes = draw.choice((1, 1, 2))  # forward and backward passes before a step
+        self.inner = [[draw.randint(1, 900) for _ in range(draw.randint(1, 6))] for _ in range(self.blocks)]  # what a block makes and keeps for its backward pass
+        self.scratch = [draw.randint(0, 400) for _ in range(self.blocks)]
+        self.result = [draw.randint(1, 300) for _ in range(self.blocks + 1)]
+        self.casts = draw.choice((0, 70))  # of a block's weights, which a cache holds to the end of the forward pass
+        self.loss = draw.randint(1, 2500)
+        self.state = draw.randint(1, 2000)
+        self.shared = draw.choice((0, 40))  # what all blocks are handed, and the program holds
+        self.built = draw.choice((1, 20000))  # while the model is built
+
+    def run(self, recipe: list[str]) -> tuple[_profile.Profile, list[_compose.Border]]:
+        self.events: list[_profile.Event] = []
+        self.marks: list[_profile.Mark] = []
+        self.borders: list[_compose.Border] = []
+        self.address = 0x1000
+        self.alloc(5000)
+        self.free(self.alloc(self.built))
+        optimizer = 0
+        for _ in range(3):
+            gradients: list[int] = []
+            for _ in range(self.passes):
+                self.forward_and_backward(recipe, gradients)
+            self.mark("step")
+            optimizer = optimizer or self.alloc(self.state)
+            self.free(self.alloc(self.state))
+            self.mark("stepped")
+            self.mark("iteration")
+            for gradient in gradients:
+                self.free(gradient)
+        return _profile.Profile(self.events, self.marks, ["somewhere"]), self.borders
+
+    def alloc(self, size: int) -> int:
+        self.address += 0x1000
+        self.events.append(_profile.Event(_profile.ALLOC, self.address, size, 0))
+        return self.address
+
+    def free(self, address: int) -> None:
+        self.events.append(_profile.Event(_profile.FREE, address, 0, 0))
+
+    def count(self) -> tuple[int, int]:
+        requests = sum(event.action == _profile.ALLOC for event in self.events)
+        return requests, len(self.events) - requests
+
+    def mark(self, what: str) -> None:
+        self.marks.append(_profile.Mark(what, *self.count()))
+
+    def border(self, what: int, block: int, *handed: int) -> None:
+        self.borders.append((*self.count(), what, block, list(handed)))
+
+    def forward(self, block: int, keeps: bool) -> list[int]:
+        """What a block makes, but its result."""
+        self.free(self.alloc(self.scratch[block] + 1))
+        made = [self.alloc(size) for size in self.inner[block]]
+        if not keeps:
+            for address in made:
+                self.free(address)
+        return made if keeps else []
+
+    def forward_and_backward(self, recipe: list[str], gradients: list[int]) -> None:
+        shared = self.alloc(self.shared + 1)
+        value = self.alloc(self.result[0])
+        kept: list[tuple[list[int], list[int], int]] = []
+        cached: list[int] = []
+        for block in range(self.blocks):
+            treatment = recipe[block]
+            self.border(_borders.FORWARD, block, value, shared)
+            casts = [self.alloc(self.casts)] if self.casts else []
+            inner = self.forward(block, treatment == KEEP)
+            result = self.alloc(self.result[block + 1])
+            self.border(_borders.BEHIND_FORWARD, block)
+            if treatment in (SWAP, FROM_HOST):
+                self.free(value)
+                value = 0
+            if treatment != KEEP:
+                cached += casts
+                casts = []
+            kept.append((inner, casts, value))
+            value = result
+        logits = self.alloc(self.loss)
+        for address in cached:
+            self.free(address)
+        self.free(value)
+        gradient = self.alloc(self.result[-1])
+        self.free(logits)
+        for block in reversed(range(self.blocks)):
+            self.border(_borders.BACKWARD, block, gradient)
+            if block + 1 < self.blocks:
+                self.border(_borders.BEHIND_BACKWARD, block + 1)  # at the same node of the graph
+            inner, casts, value = kept[block]
+            if recipe[block] != KEEP and not value:
+                value = self.alloc(self.result[block])
+            if recipe[block] != KEEP:
+                inner = self.forward(block, True)
+            gradients.append(self.alloc(10 * self.result[block]))
+            before = self.alloc(self.result[block])
+            for address in (gradient, value, *inner, *casts):
+                self.free(address)
+            gradient = before
+        self.border(_borders.BEHIND_BACKWARD, 0)
+        self.free(gradient)
+        self.free(shared)
+
+
+def check_mixtures() -> None:
+    """The composed peak is that of a run of its own."""
+    wrong: list[str] = []
+    for seed in range(PROGRAMS):
+        program = Drawn(seed)
+        draw = random.Random(-seed)
+        recordings = {}
+        for treatment in _blocks.TREATMENTS:
+            recording = _compose.record(*program.run([treatment] * program.blocks), 1)
+            assert recording is not None
+            recordings[treatment] = recording
+            if _compose.check(recording):
+                wrong.append(f"{seed}: {treatment}: {_compose.check(recording)}")
+        if not _compose.agree(recordings):
+            wrong.append(f"{seed}: the visits are not alike")
+        for recipe in [[treatment] * program.blocks for treatment in _blocks.TREATMENTS] + [draw.choices(_blocks.TREATMENTS, k=program.blocks) for _ in range(8)]:
+            want = program.run(recipe)[0].peak()[0]
+            got = _compose.compose(recordings, recipe)
+            if got != want:
+                wrong.append(f"{seed}: {recipe}: {got} for {want}")
+    ok(not wrong, f"composed peaks of {PROGRAMS} programs: {wrong[:3]}")
+
+
+def check_fewest() -> None:
+    """No fewer blocks than needed, and no more."""
+    wrong: list[str] = []
+    for seed in range(PROGRAMS):
+        program = Drawn(seed)
+        recordings = {}
+        for treatment in (KEEP, RECOMPUTE):
+            recording = _compose.record(*program.run([treatment] * program.blocks), 1)
+            assert recording is not None
+            recordings[treatment] = recording
+        peaks = [_compose.compose(recordings, [RECOMPUTE] * count) for count in range(program.blocks + 1)]
+        if peaks != sorted(peaks, reverse=True):
+            continue  # bisection wants this, and treating more blocks hardly ever takes more
+        for room in {*peaks, *(peak - 1 for peak in peaks)}:
+            want = next((count for count, peak in enumerate(peaks) if peak <= room), program.blocks + 1)
+            got = _compose.fewest(recordings, RECOMPUTE, program.blocks, room)
+            if got != want:
+                wrong.append(f"{seed}: {got} for {want} in {room}")
+    ok(not wrong, f"the fewest blocks: {wrong[:3]}")
+
+
+def check_format() -> None:
+    """What is written is what is read; a recording that is none is found."""
+    recording = _compose.record(*Drawn(3).run([KEEP] * Drawn(3).blocks), 1)
+    assert recording is not None
+    again = _compose.from_json(json.loads(json.dumps(dataclasses.asdict(recording))))
+    ok(again == recording, "a recording comes back out of JSON")
+    schema = json.loads((Path(__file__).resolve().parents[2] / "tools/seamprofile.schema.json").read_text(encoding="utf-8"))
+    wanted = schema["definitions"]["recording"]["properties"]
+    ok(set(dataclasses.asdict(recording)) == set(wanted), "with the columns of the schema")
+    ok(set(dataclasses.asdict(recording.visits[0])) == set(wanted["visits"]["items"]["properties"]), "and the visits'")
+    ok(set(schema["properties"]["recordings"]["properties"]) == set(_blocks.TREATMENTS), "for the treatments that there are")
+    first = next(number for number, visit in enumerate(recording.visits) if visit.events)
+    for title, change in (
+        ("a column is short", lambda one: one.owners.pop()),
+        ("another start", lambda one: setattr(one, "start", one.start + 1)),
+        ("a piece is freed twice", lambda one: one.visits[-1].events.extend([event for event in one.visits[first].events if event < 0])),
+        ("a piece is made twice", lambda one: one.visits[-1].events.extend([event for visit in one.visits for event in visit.events if event > 0])),
+        ("a piece is not made", lambda one: one.visits[first].events.clear() or [visit.events.clear() for visit in one.visits]),
+    ):
+        broken = copy.deepcopy(recording)
+        change(broken)
+        ok(_compose.check(broken) != "", f"{title}: {_compose.check(broken)}")
+    ok(_compose.record(*Drawn(3).run([KEEP] * Drawn(3).blocks), 3) is None, "no recording without a whole iteration")
+
+
+def check_borders() -> None:
+    """Who looks at borders alone misses what is between."""
+    program = Drawn(5)
+    profile, borders = program.run([KEEP] * program.blocks)
+    seen = _compose.seen_at_borders(profile, borders)
+    ok(0 < seen <= profile.peak()[0], f"at borders no more than there is: {seen}")
+    everywhere = [(requests, frees, 0, -1, []) for requests, frees in profile.moments]
+    ok(_compose.seen_at_borders(profile, everywhere) == profile.peak()[0], "and all of it at all moments")
+
+
+def main() -> int:
+    """All checks."""
+    for check in (check_mixtures, check_fewest, check_format, check_borders):
+        check()
+    return end()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
