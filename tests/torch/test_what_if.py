@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
 os.environ["SEAM_LIBRARY"] = sys.argv[1]
 
-from seamalloc import _ghost, _picture, _profile, _what_if, build  # noqa: E402
+from seamalloc import _ghost, _margin, _picture, _profile, _what_if, build  # noqa: E402
 from seamalloc._ghost_run import Iterations  # noqa: E402
 from tap import end, ok  # noqa: E402
 
@@ -454,12 +454,38 @@ def check_batches() -> None:
         def ask(options: object, program: list[str], gpu: str, memory: int = memory, runs: list[int] = runs) -> SimpleNamespace:
             runs.append(int(program[-1].removeprefix("--batch-size=")))
             fits = 3 * runs[-1] <= memory
-            return SimpleNamespace(answer={"reserved_bytes": {"native": 1 if fits and runs[-1] < 20 else None, "expandable": 1 if fits else None, "seam": 1 if fits else None}})
+            reserved = {"native": 1 if fits and runs[-1] < 20 else None, "expandable": 1 if fits else None, "seam": 1 if fits else None}
+            needs = {"native": 3 * runs[-1], "expandable": 3 * runs[-1] - 1, "seam": 3 * runs[-1]}
+            return SimpleNamespace(answer={"reserved_bytes": reserved, "needs_bytes": needs, "usable_bytes": memory, "margin_bytes": 2})
 
         _what_if.ask = ask  # type: ignore[assignment]
         found = _what_if.find_batch(options, program, "h100")
-        ok(found == {"seam": want, "expandable": want, "native": min(want, 19)} and len(runs) == len(set(runs)) <= 25, f"memory {memory}: {found}, {len(runs)} runs")
+        close = {"seam": memory == 100, "expandable": False, "native": False}
+        ok(found == {name: (min(want, 19) if name == "native" else want, close[name]) for name in close} and len(runs) == len(set(runs)) <= 25, f"memory {memory}: {found}, {len(runs)} runs")
     _what_if.ask = own
+
+
+def check_margin() -> None:
+    """An answer that something is missing from says so: who, how much, and where that could make the difference."""
+    libraries = {"cuDNN": (300 << 20, "conv2d"), "cuBLAS": (0, "")}
+    lines = _margin.unseen(libraries)
+    ok(any("cuDNN" in line and "conv2d" in line and "up to 300.0 MiB" in line for line in lines), f"a library and its bytes: {lines}")
+    ok(any("cuBLAS" in line and "0 bytes" in line for line in lines) and _margin.total(libraries) == 300 << 20, "one that adds nothing")
+    answer = {"fits": True, "usable_bytes": 1000 << 20, "margin_bytes": _margin.total(libraries), "reserved_bytes": {"native": 1, "expandable": 1, "seam": 1}}
+    table = (
+        ((700, 700, 700), ""),
+        ((701, 701, 701), ", but by less than what is not seen (cuDNN: up to 300.0 MiB)"),
+        ((701, 700, 700), ", but with PyTorch's allocator by less than what is not seen (cuDNN: up to 300.0 MiB)"),
+        ((701, 700, 999), ", but with PyTorch's allocator and Seam by less than what is not seen (cuDNN: up to 300.0 MiB)"),
+    )
+    for needs, words in table:
+        answer["needs_bytes"] = dict(zip(_what_if.NAMES, (size << 20 for size in needs), strict=True))
+        said = _margin.remark(answer, libraries, _what_if.NAMES)
+        ok(said == words, f"{needs}: {said}")
+        ok(_margin.then(answer) == ": it fits with Seam then" + ", but by less than what is not seen" * (needs[2] > 700), f"{needs}: {_margin.then(answer)}")
+    answer["reserved_bytes"] = {"native": None, "expandable": None, "seam": None}
+    ok(_margin.remark(answer, libraries, _what_if.NAMES) == "" and _margin.then({**answer, "fits": False}) == "", "nothing of what does not fit")
+    ok(_margin.padded((2, 3, 5)) == 2 * 8 * 5 and _margin.padded((2, 16)) == 32 and _margin.padded((7,)) == 7 and _margin.padded(()) == 1, "channels are filled up")
 
 
 def check_stubs() -> None:
@@ -517,7 +543,7 @@ def main() -> int:
     """All checks."""
     for check in (
         check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
-        check_repetition, check_batches, check_stubs, check_refusals, check_places,
+        check_repetition, check_batches, check_margin, check_stubs, check_refusals, check_places,
     ):  # fmt: skip
         check()
     return end()

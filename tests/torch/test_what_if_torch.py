@@ -27,7 +27,7 @@ from tap import end, ok  # noqa: E402
 
 MIB = 1 << 20
 KEYS = (
-    "gpu", "capacity_bytes", "fits", "peak_live_bytes", "reserved_bytes", "fails_at", "holders", "advice", "largest_batch", "iteration_seconds_estimated", "unseen",
+    "gpu", "capacity_bytes", "fits", "peak_live_bytes", "reserved_bytes", "fails_at", "holders", "advice", "largest_batch", "iteration_seconds_estimated", "unseen", "margin_bytes", "within_margin",
 )  # fmt: skip
 MODEL = """
     import torch
@@ -225,8 +225,16 @@ def check_programs() -> None:
     assert pathlib.Path("best.pt").read_text() == "precious"
     torch.backends.cudnn.enabled = True
     nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device="cuda"))
+    query = torch.randn(1, 8, 16, 32, device="cuda", dtype=torch.bfloat16)
+    nn.functional.scaled_dot_product_attention(query, query, query)
+    torch.distributed.init_process_group("nccl", init_method=(pathlib.Path.cwd() / "meet").as_uri(), rank=0, world_size=1)
     """)
     ok(saved.status == 0, f"no checkpoint is overwritten, and cuDNN stays off: {saved.err[-200:]}")
+    # Of the convolution: images and results of 8 channels, 3 filled up to 8, and weights; more than attention on a Hopper, four tensors twice.
+    largest = 4 * 4 * (2 * 8 * 32 * 32 + 8 * 8 * 3 * 3 + 8 + 2 * 8 * 30 * 30)
+    row = saved.rows()[0]
+    ok(row["margin_bytes"] == largest + (688 << 20) and not row["within_margin"], f"what cuDNN and NCCL could take is said: {row['margin_bytes']}")
+    ok(any("cuDNN" in text and "conv2d" in text for text in row["unseen"]) and any("NCCL" in text and "688.0 MiB" in text for text in row["unseen"]), f"by name: {row['unseen']}")
     mask = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.ones(9, device='cuda')\n        x[x > 0]"))
     ok(any("depends on values" in text for text in mask.rows()[0]["unseen"]), "a size that depends on values is said")
     still = Answer("import torch\nfor size in range(4): torch.empty(1 << 20, device='cuda')\n", "--gpu", "h100", "--json", steps="")

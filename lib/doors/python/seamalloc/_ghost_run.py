@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _profile, _program
+from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _margin, _profile, _program
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
@@ -117,6 +117,7 @@ class Recorder:
         self.iterations = Iterations()
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.unseen: dict[str, int] = {}
+        self.libraries: dict[str, tuple[int, str]] = {}
         self.before = (0, 0)
         self.blocks = (0, "")
         self.borders = _borders.Borders(lambda: self.counts()[:2])
@@ -125,6 +126,10 @@ class Recorder:
     def note(self, text: str) -> None:
         """Something that is not seen here, or not as it would be."""
         self.unseen[text] = self.unseen.get(text, 0) + 1
+
+    def lacks(self, library: str, size: int, name: str) -> None:
+        """A library that is not here could have taken so much for this call; the most counts."""
+        self.libraries[library] = max(self.libraries.get(library, (0, name)), (size, name))
 
     def note_blocks(self, count: int, name: str) -> None:
         """The model's blocks."""
@@ -270,7 +275,7 @@ def write(recorder: Recorder, why: str, error: str) -> None:
     """profile.json and history.pickle."""
     import torch
 
-    result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen)}
+    result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen), "libraries": recorder.libraries}
     if torch.cuda.is_initialized():
         requests, frees, _ = recorder.counts()
         workspaces()
@@ -304,6 +309,8 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
         if entry["action"] != "free_completed":
             events.append(_profile.Event(entry["action"], entry["addr"], entry["size"], number))
         entries.append({name: entry[name] for name in ("action", "addr", "size", "stream", "time_us")})
+    if _margin.blas_bytes() in {event.bytes for event in events}:
+        recorder.lacks("cuBLAS", 0, "")
     recorder.marks.append(_profile.Mark("workspaces", requests, frees, freed_last))
     period = recorder.iterations.period()
     if period:
@@ -323,7 +330,7 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
     )
 
 
-def watch_worlds() -> None:
+def watch_worlds(lacks: Callable[[str, int, str], None]) -> None:
     """A program of several processes is refused; of one, NCCL is passed over."""
     import torch
 
@@ -336,6 +343,8 @@ def watch_worlds() -> None:
         size = int(os.environ.get("WORLD_SIZE", "1")) if size in (-1, None) else size
         if size > 1:
             raise Stop(WORLD.format(size))
+        if backend is None or "nccl" in str(backend):
+            lacks("NCCL", _margin.NCCL_BYTES, "init_process_group")
         kwargs.pop("device_id", None)
         return own("gloo", *args, **kwargs)
 
@@ -388,9 +397,9 @@ def start(settings: dict[str, Any]) -> Recorder:
     switch_off_cudnn()
     seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
     torch.save = not_into_files(torch.save)
-    watch_worlds()
+    watch_worlds(recorder.lacks)
     _ghost_cpu.install()
-    _ghost_sizes.watch(recorder.note)
+    _ghost_sizes.watch(recorder.note, recorder.lacks)
     _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks)
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
     register_optimizer_step_pre_hook(recorder.before_step)

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import _margin
+
 PACKAGE = str(Path(__file__).resolve().parent) + os.sep
 
 SIZED_BY_VALUES = ("nonzero", "masked_select", "unique", "unique_consecutive", "_unique2", "unique_dim", "bincount", "argwhere", "combinations", "one_hot")
 READ = ("item", "tolist", "__int__", "__index__", "__bool__")  # of whole numbers and truth values: sizes and branches may follow
-BY_CUDNN = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu")
 
 
 def caller() -> str:
@@ -44,8 +45,8 @@ def is_on_gpu(arguments: tuple[Any, ...]) -> bool:
     return any(isinstance(argument, torch.Tensor) and argument.is_cuda for argument in arguments)
 
 
-def watch(note: Callable[[str], None]) -> None:
-    """Notes such calls of the program, in the thread that calls this, until the process ends."""
+def watch(note: Callable[[str], None], lacks: Callable[[str, int, str], None]) -> None:
+    """Notes such calls of the program, in the thread that calls this, until the process ends; `lacks` hears what a library could have taken for one."""
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
@@ -57,8 +58,9 @@ def watch(note: Callable[[str], None]) -> None:
                 note(f"the size of what {what} gives depends on values, and nothing was found here ({caller()}): what follows from it takes more memory")
             elif name in READ and is_on_gpu(args) and not args[0].is_floating_point():
                 note(f"a number is read from the GPU ({caller()}), and is 0 here: sizes and branches that follow from it may be others")
-            elif name in BY_CUDNN and is_on_gpu(args):
-                note(f"cuDNN is switched off: {name} runs by PyTorch's own kernels, and cuDNN's workspaces are not counted")
-            return function(*args, **(kwargs or {}))
+            result = function(*args, **(kwargs or {}))
+            if name in _margin.COPIES and is_on_gpu(args) and _margin.by_cudnn(name, result):
+                lacks("cuDNN", _margin.workspace(name, args, result), name)
+            return result
 
     Watch().__enter__()

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _compose, _ghost_server, _library, _picture, _profile, _program, build
+from . import _blocks, _compose, _ghost_server, _library, _margin, _picture, _profile, _program, build
+from ._margin import gib
 
 OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 LARGEST_BATCH = 1 << 16  # none larger is looked for
@@ -203,7 +204,7 @@ def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: 
 
 def how_sure(result: dict[str, Any]) -> list[str]:
     """What was not seen."""
-    texts = list(result["unseen"])
+    texts = [*_margin.unseen(result["libraries"]), *result["unseen"]]
     if result["steps"] == 0:
         texts.append("the program made no optimizer step: all that it did was counted")
     elif result["why"] == "steps":
@@ -230,7 +231,8 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
         answer["fails_at"] += f" ({where})"
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
     answer["advice"] = advise(profile, most, result, answer["needs_bytes"])
-    answer["unseen"] = how_sure(result)
+    answer.update(unseen=how_sure(result), margin_bytes=_margin.total(result["libraries"]))
+    answer["within_margin"] = _margin.is_close(answer, "seam")
     borders = result["borders"]
     return Run(answer, profile.describe(at), result, _compose.record(profile, borders, result["period"]), _compose.seen_at_borders(profile, borders))
 
@@ -273,7 +275,7 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
             few += 1
         fits = fits or best["fits"]
         rows.append({
-            "what": what.format(blocks, count, name) + (": it fits with Seam then" if best["fits"] else ""),
+            "what": what.format(blocks, count, name) + _margin.then(best),
             "saves_bytes": run.answer["peak_live_bytes"] - best["peak_live_bytes"],
             "costs": costs.format(FORWARD_SHARE * blocks / count),
         })  # fmt: skip
@@ -311,19 +313,19 @@ def say(progress: str) -> None:
         print(f"what-if: {progress} ...", file=sys.stderr, flush=True)
 
 
-def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dict[str, int]:
-    """The largest batch under each allocator, by bisection: at most some 2 log2 of it runs."""
-    tried: dict[int, dict[str, int | None]] = {}
+def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dict[str, tuple[int, bool]]:
+    """The largest batch under each allocator, and whether it is by less than what is not seen; by bisection: at most some 2 log2 of it runs."""
+    tried: dict[int, dict[str, Any]] = {}
 
     def fits(batch: int, allocator: str) -> bool:
         if batch not in tried:
             say(f"batch {batch}")
             arguments = shlex.split(options.find_batch.replace("{}", str(batch)))
             try:
-                tried[batch] = ask(options, [*program, *arguments], gpu).answer["reserved_bytes"]
+                tried[batch] = ask(options, [*program, *arguments], gpu).answer
             except NoAnswer as failure:
                 raise NoAnswer(f"with a batch of {batch} {failure}") from None
-        return tried[batch][allocator] is not None
+        return tried[batch]["reserved_bytes"][allocator] is not None
 
     largest = {}
     for allocator in ("seam", "expandable", "native"):
@@ -333,21 +335,17 @@ def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dic
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle, allocator) else (low, middle)
-        largest[allocator] = low
+        largest[allocator] = low, low > 0 and _margin.is_close(tried[low], allocator)
     return largest
 
 
-def gib(size: float) -> str:
-    """Bytes for people."""
-    return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.1f} MiB"
-
-
-def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, int] | None) -> str:
+def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, tuple[int, bool]] | None) -> str:
     """The answer for people."""
     answer = run.answer
     reserved, needs = answer["reserved_bytes"], answer["needs_bytes"]
     fitting = [name for name in NAMES if reserved[name] is not None]
     verdict = "fits" if len(fitting) == len(NAMES) else "does not fit" if not fitting else "fits with " + " and ".join(NAMES[name] for name in fitting) + " only"
+    verdict += _margin.remark(answer, run.result["libraries"], NAMES)
     device = f"{answer['gpu']} with {options.memory}" if options.memory else answer["gpu"]
     lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. No GPU was used."]
 
@@ -368,7 +366,8 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     for number, advice in enumerate(answer["advice"]):
         row("" if number else "cheaper first", f"{gib(advice['saves_bytes'])} less: {advice['what']}" + ("" if advice["costs"] == "nothing" else f" (costs {advice['costs']})"))
     if batches is not None:
-        row("largest batch", ", ".join(f"{batches[name]}{'' if batches[name] < LARGEST_BATCH else ' or more'} with {called}" for name, called in NAMES.items()))
+        most = ((*batches[name], called) for name, called in NAMES.items())
+        row("largest batch", ", ".join(f"{size}{' or more' * (size == LARGEST_BATCH)} with {called}{' (by less than what is not seen)' * close}" for size, close, called in most))
     steps = run.result["steps"]
     row("how sure", f"the requests are PyTorch {run.result['torch']}'s own, of {steps} optimizer steps" + (", the last two alike" if run.result["why"] == "alike" else ""))
     for unseen in answer["unseen"]:
@@ -400,7 +399,7 @@ def answer(arguments: list[str]) -> int:
                 batches = find_batch(options, program, gpu) if options.find_batch else None
             except NoAnswer as failure:
                 run.answer["unseen"].append(f"the largest batch: {failure}")
-            run.answer["largest_batch"] = batches["seam"] if batches is not None else None
+            run.answer["largest_batch"], run.answer["largest_batch_within_margin"] = batches["seam"] if batches is not None else (None, None)
             runs.append(run)
             texts.append(text(options, program, run, batches))
         contents = {options.draw: draw(options, program, runs)} if options.draw else {}
