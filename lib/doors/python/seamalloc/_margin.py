@@ -5,8 +5,9 @@ cuDNN is switched off, and NCCL passed over. cuBLAS is a stub, but its workspace
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from ._borders import tensors
 
 # How often cuDNN may have all tensors of a call anew, while it runs. Convolutions: in another layout, once; summed in 32 bits instead of 16, twice; by Winograd's 2 x 2
 # tiles for filters of 3 x 3, 16 numbers for 4. Algorithms that take more (FFT, im2col) need not run: PyTorch tries the next one where a workspace cannot be had.
@@ -25,17 +26,6 @@ REASONS = {
     "NCCL": "is passed over: {} makes no communicator",
     "cuBLAS": "is a stub: its workspaces are PyTorch's own requests, and counted",
 }
-
-
-def tensors(values: Any) -> Iterator[Any]:
-    """All tensors in arguments or results."""
-    import torch
-
-    if isinstance(values, torch.Tensor):
-        yield values
-    elif isinstance(values, (tuple, list)):
-        for value in values:
-            yield from tensors(value)
 
 
 def padded(shape: Any) -> int:
