@@ -175,6 +175,23 @@ def check_fewest() -> None:
     ok(not wrong, f"the fewest blocks: {wrong[:3]}")
 
 
+def check_loss() -> None:
+    """A loss in pieces is a program with a smaller one, where it is larger than a gradient that blocks are handed."""
+    wrong: list[str] = []
+    for seed in range(PROGRAMS):
+        program = Drawn(seed)
+        recipe = [KEEP] * program.blocks
+        whole = _compose.record(*program.run(recipe), 1)
+        assert whole is not None
+        if program.loss > program.result[-1]:
+            program.loss = -(-program.loss // 8)
+        want = program.run(recipe)[0].peak()[0]
+        got = _compose.compose({KEEP: _compose.loss_in_pieces(whole, 8)}, recipe)
+        if got != want:
+            wrong.append(f"{seed}: {got} for {want}")
+    ok(not wrong, f"losses in pieces: {wrong[:3]}")
+
+
 def check_format() -> None:
     """What is written is what is read; a recording that is none is found."""
     recording = _compose.record(*Drawn(3).run([KEEP] * Drawn(3).blocks), 1)
@@ -212,7 +229,7 @@ def check_borders() -> None:
 
 def main() -> int:
     """All checks."""
-    for check in (check_mixtures, check_fewest, check_format, check_borders):
+    for check in (check_mixtures, check_fewest, check_loss, check_format, check_borders):
         check()
     return end()
 

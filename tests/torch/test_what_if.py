@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
 os.environ["SEAM_LIBRARY"] = sys.argv[1]
 
-from seamalloc import _ghost, _margin, _picture, _profile, _what_if, build  # noqa: E402
+from seamalloc import _compose, _ghost, _margin, _picture, _profile, _what_if, build  # noqa: E402
 from seamalloc._ghost_run import Iterations  # noqa: E402
 from tap import end, ok  # noqa: E402
 
@@ -383,8 +383,8 @@ def check_bad_histories() -> None:
             ok(words in str(failure), str(failure))
 
 
-def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
-    return _what_if.advise(profile, profile.peak()[0], result, needs)
+def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, int | None], recording: _compose.Recording | None = None) -> list[dict[str, Any]]:
+    return _what_if.advise(profile, profile.peak()[0], result, needs, recording)
 
 
 def check_advice() -> None:
@@ -401,6 +401,10 @@ def check_advice() -> None:
     ok(one == [], f"no advice that cannot be followed: {one}")
     late = advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in late] == [7], f"gradients that live into the forward pass, up to where the backward pass needs as much: {late}")
+    visits = [_compose.Visit("forward", 0), _compose.Visit("", -1, [1, 2, -1]), _compose.Visit("backward", 0, [-2])]
+    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, -1], [-1, 0], [-1, 0])
+    parts = advise(train(3), result, {"native": 500, "seam": 470}, logits)
+    ok([(row["saves_bytes"], row["costs"] == "nothing") for row in parts] == [(30, True), (450 - 350 - 13 - 10, False)], f"a loss in parts, behind what costs nothing: {parts}")
 
 
 def check_steps() -> None:

@@ -15,6 +15,7 @@ Invariants: the visits of a recording are in the order of the program, without g
 from __future__ import annotations
 
 import bisect
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,6 +180,22 @@ def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:
 def fewest(recordings: Mapping[str, Recording], treatment: str, blocks: int, room: int) -> int:
     """How many blocks, the first ones, have to be treated for the peak to be no more than `room`; blocks + 1: more than there are."""
     return bisect.bisect_left(range(blocks + 1), True, key=lambda count: compose(recordings, [treatment] * count) <= room)
+
+
+def loss_in_pieces(recording: Recording, count: int) -> Recording:
+    """The recording, if what is made between the forward and the backward passes of blocks came in so many pieces: all that is larger than a gradient which blocks are handed."""
+    between = [False] * len(recording.visits)
+    part = ""
+    for number in reversed(range(len(recording.visits))):
+        between[number] = not recording.visits[number].part and part == PARTS[_borders.BACKWARD]
+        part = recording.visits[number].part or part
+    made = [event - 1 for number, visit in enumerate(recording.visits) if between[number] for event in visit.events if event > 0]
+    largest = max((recording.bytes[piece] for piece in made if recording.handed[piece] >= 0), default=0)
+    sizes = list(recording.bytes)
+    for piece in made if largest else ():
+        if sizes[piece] > largest:
+            sizes[piece] = -(-sizes[piece] // count)
+    return dataclasses.replace(recording, bytes=sizes)
 
 
 def from_json(content: Mapping[str, Any]) -> Recording:

@@ -28,6 +28,7 @@ from ._margin import gib
 OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
+PIECES = 8  # that a loss is advised to be computed in
 ADVICE_BYTES = 1 << 20  # what saves less is not said
 SHOWN_BYTES = 1 << 20  # who holds less is with the rest
 SERVER = _ghost_server.Server()  # of all runs
@@ -180,7 +181,7 @@ def read_profile(result: dict[str, Any]) -> _profile.Profile:
     return _profile.Profile(events, marks, result["places"])
 
 
-def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: dict[str, int | None]) -> list[dict[str, Any]]:
+def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: dict[str, int | None], recording: _compose.Recording | None) -> list[dict[str, Any]]:
     """Changes that would help: the bytes that the peak of live memory, which is `most`, falls by, or the bytes of another allocator."""
 
     def step_end(block: _profile.Block) -> int:
@@ -195,11 +196,14 @@ def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: 
     found.append(("`del` outputs and losses that are held into the next step, before backward()", most - without, "nothing"))
     without, _ = profile.peak(step_end)
     found.append(("zero_grad(set_to_none=True) right behind step()", most - without, "nothing"))
+    if recording is not None:
+        without = _compose.compose({_compose.KEEP: _compose.loss_in_pieces(recording, PIECES)}, [])
+        found.append((f"the head and the loss over {PIECES} parts of the tokens, torch.utils.checkpoint around each", most - without, "the head's forward pass once more"))
     native, seam = needs.get("native"), needs.get("seam")
     if native is not None and seam is not None:
         found.append(("Seam as the allocator: import seamalloc; seamalloc.enable()", native - seam, "nothing"))
     rows = [{"what": what, "saves_bytes": saves, "costs": costs} for what, saves, costs in found if saves >= ADVICE_BYTES]
-    return sorted(rows, key=lambda row: -int(row["saves_bytes"]))
+    return sorted(rows, key=lambda row: (row["costs"] != "nothing", -int(row["saves_bytes"])))
 
 
 def how_sure(result: dict[str, Any]) -> list[str]:
@@ -230,11 +234,11 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
         where = profile.describe(profile.blocks[number].born) if number < len(profile.blocks) else "in an iteration after those that were run"
         answer["fails_at"] += f" ({where})"
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
-    answer["advice"] = advise(profile, most, result, answer["needs_bytes"])
+    recording = _compose.record(profile, result["borders"], result["period"])
+    answer["advice"] = advise(profile, most, result, answer["needs_bytes"], recording)
     answer.update(unseen=how_sure(result), margin_bytes=_margin.total(result["libraries"]))
     answer["within_margin"] = _margin.is_close(answer, "seam")
-    borders = result["borders"]
-    return Run(answer, profile.describe(at), result, _compose.record(profile, borders, result["period"]), _compose.seen_at_borders(profile, borders))
+    return Run(answer, profile.describe(at), result, recording, _compose.seen_at_borders(profile, result["borders"]))
 
 
 TREATMENTS = {
