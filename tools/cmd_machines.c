@@ -79,6 +79,7 @@ static void put_machine(struct seam_json *json, const struct seam_machine *machi
 	json_field_u64(json, "l2_bytes", true, machine->l2_bytes);
 	json_field_u64(json, "bus_bits", true, machine->bus_bits);
 	json_field_double(json, "tflops", machine->tflops > 0, machine->tflops);
+	json_field_double(json, "fp32_tflops", true, machine->fp32_tflops);
 	json_field_double(json, "memory_gbs", machine->memory_gbs > 0, machine->memory_gbs);
 	json_field_double(json, "pcie_gbs", machine->pcie_gbs > 0, machine->pcie_gbs);
 	json_field_double(json, "pcie_up_both_gbs", machine->pcie_up_both_gbs > 0, machine->pcie_up_both_gbs);
@@ -121,6 +122,7 @@ static void add_row(struct seam_table *table, const struct seam_machine *machine
 	seam__table_cell(table, "%" PRIu64 " KiB", machine->shared_sm_bytes / KIB);
 	seam__table_cell(table, "%" PRIu32, machine->bus_bits);
 	cell_speed(table, machine->tflops);
+	cell_speed(table, machine->fp32_tflops);
 	cell_speed(table, machine->memory_gbs);
 	cell_speed(table, machine->pcie_gbs);
 	cell_speed(table, machine->nvlink_gbs);
@@ -129,7 +131,7 @@ static void add_row(struct seam_table *table, const struct seam_machine *machine
 static enum seam_rc write_table(const struct arguments *arguments, struct seam_text *text)
 {
 	static const char *const headings[] = {"name", "GPU", "memory", "context", "capability", "SMs", "L2",
-		"shared/SM", "bus bits", "TFLOP/s", "memory GB/s", "PCIe GB/s", "NVLink GB/s"};
+		"shared/SM", "bus bits", "TFLOP/s", "of fp32", "memory GB/s", "PCIe GB/s", "NVLink GB/s"};
 	struct seam_table table;
 	seam__table_init(&table, seam__meta_process(), sizeof(headings) / sizeof(headings[0]));
 	table.right_from = 2;

@@ -20,30 +20,31 @@ enum chips {
 };
 
 static const struct seam_machine machines[] = {
-#define SEAM_MACHINE(short_name, driver_name, nominal, memory, context, chip, sm_count, l2, bus, flops, memory_rate, \
-	pcie, up_both, down_both, nvlink, of_memory, of_properties, of_speed)                                        \
-	{                                                                                                            \
-		.name = (short_name),                                                                                \
-		.full_name = (driver_name),                                                                          \
-		.nominal_bytes = (nominal)*GIB,                                                                      \
-		.memory_bytes = (memory)*MIB,                                                                        \
-		.context_bytes = (context)*MIB,                                                                      \
-		.capability = (chip),                                                                                \
-		.sms = (sm_count),                                                                                   \
-		.threads_sm = THREADS_##chip,                                                                        \
-		.bus_bits = (bus),                                                                                   \
-		.l2_bytes = (l2)*KIB,                                                                                \
-		.shared_sm_bytes = SHARED_SM_##chip * KIB,                                                           \
-		.shared_block_bytes = SHARED_BLOCK_##chip * KIB,                                                     \
-		.tflops = (flops),                                                                                   \
-		.memory_gbs = (memory_rate),                                                                         \
-		.pcie_gbs = (pcie),                                                                                  \
-		.pcie_up_both_gbs = (up_both),                                                                       \
-		.pcie_down_both_gbs = (down_both),                                                                   \
-		.nvlink_gbs = (nvlink),                                                                              \
-		.memory_source = (of_memory),                                                                        \
-		.properties_source = (of_properties),                                                                \
-		.speed_source = (of_speed),                                                                          \
+#define SEAM_MACHINE(short_name, driver_name, nominal, memory, context, chip, sm_count, l2, bus, flops, fp32_flops, \
+	memory_rate, pcie, up_both, down_both, nvlink, of_memory, of_properties, of_speed)                          \
+	{                                                                                                           \
+		.name = (short_name),                                                                               \
+		.full_name = (driver_name),                                                                         \
+		.nominal_bytes = (nominal)*GIB,                                                                     \
+		.memory_bytes = (memory)*MIB,                                                                       \
+		.context_bytes = (context)*MIB,                                                                     \
+		.capability = (chip),                                                                               \
+		.sms = (sm_count),                                                                                  \
+		.threads_sm = THREADS_##chip,                                                                       \
+		.bus_bits = (bus),                                                                                  \
+		.l2_bytes = (l2)*KIB,                                                                               \
+		.shared_sm_bytes = SHARED_SM_##chip * KIB,                                                          \
+		.shared_block_bytes = SHARED_BLOCK_##chip * KIB,                                                    \
+		.tflops = (flops),                                                                                  \
+		.fp32_tflops = (fp32_flops),                                                                        \
+		.memory_gbs = (memory_rate),                                                                        \
+		.pcie_gbs = (pcie),                                                                                 \
+		.pcie_up_both_gbs = (up_both),                                                                      \
+		.pcie_down_both_gbs = (down_both),                                                                  \
+		.nvlink_gbs = (nvlink),                                                                             \
+		.memory_source = (of_memory),                                                                       \
+		.properties_source = (of_properties),                                                               \
+		.speed_source = (of_speed),                                                                         \
 	},
 #include "machines.def"
 #undef SEAM_MACHINE
@@ -94,8 +95,8 @@ static const char *check_one(const struct seam_machine *machine)
 	if (machine->sms == 0 || machine->bus_bits % 64 != 0 || machine->bus_bits == 0 || machine->l2_bytes == 0 ||
 		machine->shared_block_bytes > machine->shared_sm_bytes || machine->threads_sm % 32 != 0)
 		return "MA3 the shape";
-	if (machine->tflops <= 0 || machine->memory_gbs <= 0 || machine->pcie_up_both_gbs > machine->pcie_gbs ||
-		machine->pcie_down_both_gbs > machine->pcie_gbs)
+	if (machine->fp32_tflops <= 0 || machine->tflops < machine->fp32_tflops || machine->memory_gbs <= 0 ||
+		machine->pcie_up_both_gbs > machine->pcie_gbs || machine->pcie_down_both_gbs > machine->pcie_gbs)
 		return "MA4 speeds";
 	if (machine->memory_source[0] == '\0' || machine->properties_source[0] == '\0' ||
 		machine->speed_source[0] == '\0')

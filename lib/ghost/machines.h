@@ -6,7 +6,7 @@
  *   MA1 names are unique in any case, and hold no comma
  *   MA2 memory is within 10 % of the size on the box, and larger than the context
  *   MA3 the numbers that shape a device are there and go together
- *   MA4 peaks are known; copies both ways at once are no faster than one alone
+ *   MA4 peaks are known, that of fp32 the lower one; copies both ways at once are no faster than one alone
  *   MA5 every number has a source
  */
 #ifndef SEAM_GHOST_MACHINES_H
@@ -29,7 +29,7 @@ struct seam_machine {
 	uint64_t shared_sm_bytes;    /* of a multiprocessor */
 	uint64_t shared_block_bytes; /* of a block that asks for all it may have */
 	/* Published or measured, see machines.def; 0: unknown. GB/s are 10^9 bytes. */
-	double tflops;
+	double tflops, fp32_tflops; /* tensor cores with 16 bits; without them */
 	double memory_gbs;
 	double pcie_gbs; /* one direction alone */
 	double pcie_up_both_gbs, pcie_down_both_gbs;

@@ -434,8 +434,10 @@ static void part_kernels(void)
 			cudaGetLastError() == cudaErrorNotSupported,
 		"kernels are refused");
 	(void)setenv("FAKECUDART_KERNELS", "skip", 1);
-	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess,
-		"unless they are to be passed over");
+	uint64_t launches = fakecuda_launches();
+	ok(cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
+			fakecuda_launches() == launches + 1,
+		"unless they are to be passed over, which is counted");
 	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
 	check_occupancy();
 	check_modules(stream);
@@ -445,9 +447,10 @@ static void part_kernels(void)
 			cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess,
 		"they are captured");
 	uint64_t before = fakecuda_now();
+	launches = fakecuda_launches();
 	ok(cudaGraphLaunch(executable, stream) == cudaSuccess && cudaStreamSynchronize(stream) == cudaSuccess &&
-			fakecuda_now() - before >= 10000,
-		"and launched, passed over, for as long");
+			fakecuda_now() - before >= 10000 && fakecuda_launches() == launches + 1,
+		"and launched, passed over, for as long, counted as one");
 	(void)unsetenv("FAKECUDART_KERNELS");
 	ok(cudaGraphLaunch(executable, stream) == cudaErrorNotSupported, "but not otherwise");
 	ok(cudaGraphDestroy(graph) == cudaSuccess && cudaGraphExecDestroy(executable) == cudaSuccess,

@@ -44,6 +44,9 @@ struct fake_context *fake_context_of(CUcontext context);
 /* The device of this thread's current context, or NULL. */
 struct seam_driver *fake_driver(void);
 
+/* A kernel or a graph was asked for. */
+void fake_count_launch(void);
+
 /* The number of a device's handle, or -1. */
 int fake_ordinal(CUdevice device);
 

@@ -99,9 +99,23 @@ EXPORTED int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes
 	return seam__emu_launch(d, word(stream), bytes != 0 ? &range : NULL, bytes != 0, duration_ns, 0);
 }
 
+static _Atomic uint64_t launches;
+
+void fake_count_launch(void)
+{
+	(void)atomic_fetch_add(&launches, 1);
+}
+
+EXPORTED uint64_t fakecuda_launches(void)
+{
+	struct seam_driver *d = asked();
+	return atomic_load(&launches) + (d != NULL ? seam__driver_calls(d, SEAM_DRV_COPY) : 0);
+}
+
 EXPORTED int fakecuda_graph_launch(void *graph, void *stream)
 {
 	struct seam_driver *d = asked();
+	fake_count_launch();
 	return d == NULL ? NO_DEVICE : seam__emu_graph_launch(d, word(graph), word(stream));
 }
 

@@ -36,6 +36,10 @@ int fakecuda_skips_kernels(void);
 /* A kernel that does nothing for 10 us, where the environment wants that. Returns a code: 801, refused. */
 int fakecuda_kernel(void *stream);
 
+/* How often work for a device was asked for so far: kernels, refused ones too, and launches of graphs, each as one, on
+ * all devices; copies and fills of the device asked. */
+uint64_t fakecuda_launches(void);
+
 /* Launches what cuStreamEndCapture() gave, as often as wanted. */
 int fakecuda_graph_launch(void *graph, void *stream);
 

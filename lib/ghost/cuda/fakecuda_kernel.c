@@ -17,7 +17,6 @@
 /* Every module is this one, and every function. */
 static int module_handle;
 static int function_handle;
-
 EXPORTED int fakecuda_skips_kernels(void)
 {
 	const char *mode = secure_getenv("FAKECUDART_KERNELS");
@@ -26,6 +25,7 @@ EXPORTED int fakecuda_skips_kernels(void)
 
 EXPORTED int fakecuda_kernel(void *stream)
 {
+	fake_count_launch();
 	return fakecuda_skips_kernels() ? fakecuda_work(stream, 0, 0, 0, KERNEL_NS) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
