@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [sys.argv[2], str(Path(__file__).resolve().parents[1] / "support")]
 os.environ["SEAM_LIBRARY"] = sys.argv[1]
 
-from seamalloc import _compose, _ghost, _margin, _picture, _profile, _what_if, build  # noqa: E402
+from seamalloc import _compose, _ghost, _margin, _picture, _profile, _what_if, _work, build  # noqa: E402
 from seamalloc._ghost_run import Iterations  # noqa: E402
 from tap import end, ok  # noqa: E402
 
@@ -531,6 +531,69 @@ def check_refusals() -> None:
         ok(done.returncode == 2 and words in done.stderr and not done.stdout, f"{arguments[:3]}: {done.returncode} {done.stderr.strip().splitlines()[-1]}")
 
 
+MACHINE = {
+    "gpu": "g", "compute_capability": "8.0", "memory_bytes": 8 << 30, "context_bytes": 1 << 29, "tflops": 100, "fp32_tflops": 20, "memory_gbs": 1000, "pcie_gbs": 10,
+}  # fmt: skip
+
+
+def check_time() -> None:
+    """Each operator takes what bounds it, and a faster machine never longer."""
+    share, rate = _work.PRODUCT_SHARE, 1e12 * _work.MEMORY_SHARE
+    table: tuple[tuple[list[_work.Row], dict[str, Any], float], ...] = (
+        ([], {}, 0.0),
+        ([("forward", "bfloat16", 10**12, 8, 1, 2)], {}, 2 * 0.01 / share),  # its products
+        ([("forward", "float32", 10**12, 8, 1, 1)], {}, 0.05 / share),
+        ([("forward", "tf32", 10**12, 8, 1, 1)], {}, 0.02 / share),
+        ([("forward", "tf32", 10**12, 8, 1, 1)], {"compute_capability": "7.5"}, 0.05 / share),  # has none
+        ([("forward", "bfloat16", 10**12, 8, 1, 1)], {"measured": True}, 0.01),
+        ([("backward", "bfloat16", 10**9, 10**9, 1, 3)], {}, 3 * 1e9 / rate),  # its memory
+        ([("optimizer", "", 0, 8, 4, 5)], {}, 20 * _work.LAUNCH_SECONDS),  # its launches
+        ([("forward", "host", 0, 10**9, 1, 2)], {}, 0.2),  # copies from the host
+        ([("forward", "host", 0, 10**5, 1, 2)], {"pcie_gbs": None}, 0.0),
+    )
+    for rows, changed, want in table:
+        found = _work.seconds(rows, {**MACHINE, **changed})
+        ok(abs(found - want) < 1e-12, f"{rows} on {changed}: {found} for {want}")
+    draw = random.Random(1)
+    kinds = ("bfloat16", "float32", "tf32", "", "host")
+    rows = [("forward", kind, 0 if kind in ("", "host") else 1 << draw.randrange(45), 1 << draw.randrange(32), draw.randrange(1, 9), draw.randrange(1, 50)) for kind in kinds * 40]
+    before = _work.seconds(rows, MACHINE)
+    for name in ("tflops", "fp32_tflops", "memory_gbs", "pcie_gbs"):
+        faster, slower = (_work.seconds(rows, {**MACHINE, name: MACHINE[name] * factor}) for factor in (2, 0.5))
+        ok(before / 2 <= faster < before < slower <= 2 * before, f"{name} twice and half: {faster} {before} {slower}")
+    ok(abs(sum(_work.seconds([row], MACHINE) for row in rows if row[1] != "host") - _work.seconds([row for row in rows if row[1] != "host"], MACHINE)) < 1e-9, "the whole is its parts")
+
+
+def check_no_time() -> None:
+    """Where something is not known there is a reason, and no number."""
+    work = [["forward", "bfloat16", 10**12, 8, 1, 1]]
+    table: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
+        ({}, {}, "none came to its end"),
+        ({"work": work, "work_unknown": ["a kernel"]}, {}, "a kernel"),
+        ({"work": [["forward", "float64", 1, 1, 1, 1]], "work_unknown": []}, {}, "multiplies float64"),
+        ({"work": [["forward", "host", 0, 1 << 21, 1, 1]], "work_unknown": []}, {"pcie_gbs": None}, "2097152 bytes are copied"),
+    )
+    for result, changed, words in table:
+        seconds, why = _work.estimate(result, {**MACHINE, **changed})
+        ok(seconds is None and words in why, f"{seconds} {why}")
+    found, why = _work.estimate({"work": work, "work_unknown": []}, MACHINE)
+    ok(found is not None and abs(found * _work.PRODUCT_SHARE - 0.01) < 1e-12 and not why, f"and else a number: {found}")
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "here.json"
+        path.write_text(json.dumps([MACHINE]))
+        ok(_work.read_machine(path) == MACHINE, "a machine is read")
+        for bad in ("", "{}", "[]", "[1]", json.dumps([MACHINE] * 2), *(json.dumps([{**MACHINE, key: value}]) for key, value in (
+            ("tflops", 0), ("tflops", "1"), ("memory_gbs", None), ("pcie_gbs", -1), ("compute_capability", "x"), ("context_bytes", 9 << 30), ("gpu", 1)))):  # fmt: skip
+            path.write_text(bad)
+            done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", "--gpu", str(path), __file__], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.argv[2]}, check=False)
+            ok(done.returncode == 2 and done.stderr.count("\n") == 1 and "is no machine" in done.stderr, f"{bad[-120:]}: {done.returncode} {done.stderr.strip()[-200:]}")
+        try:
+            _work.read_machine(Path(name) / "none.json")
+            ok(False, "read")
+        except _work.Unknown as failure:
+            ok("No such file" in str(failure), str(failure))
+
+
 def check_places() -> None:
     """A runtime that is nowhere is named with where it was looked for."""
     os.environ["SEAM_GHOST"] = "/nowhere"
@@ -547,7 +610,7 @@ def main() -> int:
     """All checks."""
     for check in (
         check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
-        check_repetition, check_batches, check_margin, check_stubs, check_refusals, check_places,
+        check_repetition, check_batches, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places,
     ):  # fmt: skip
         check()
     return end()

@@ -109,6 +109,8 @@ def check_an_answer() -> None:
     areas = {element.get("id") for element in ElementTree.fromstring(picture).iter() if element.get("class") == "layer"}
     ok(areas >= set(held) and all(f">{name}</text>" in picture for name in ("forward", "backward", "optimizer")), f"and its kind in the picture, with the passes: {areas}")
     ok(row["fits"] and row["fails_at"] is None and row["reserved_bytes"]["seam"] >= row["peak_live_bytes"], "it fits, in no less than what lives")
+    flops = 6 * 2048 * 8 * 2 * 1024 * 4096  # of fp32, 67e12 a second at most on this GPU
+    ok(row["iteration_seconds_estimated"] > flops / 67e12 and row["iteration_seconds_estimated"] < 2 * flops / 67e12, f"an iteration takes its products and somewhat more: {row['iteration_seconds_estimated']}")
     need = row["needs_bytes"]["seam"]
     again = Answer(MODEL, "--memory", str(need), "--json").rows()[0]
     ok(again["fits"], "it fits in what it needs")
@@ -203,6 +205,9 @@ def check_programs() -> None:
     for title, code in table:
         answer = Answer(textwrap.dedent(MODEL) + code, "--gpu", "h100", "--json", "--timeout", "120")
         ok(answer.status == 0 and not answer.left, f"{title}: {answer.status} {answer.err[-300:]}")
+        (row,) = answer.rows()
+        told = any("the time of an iteration" in text for text in row["unseen"])
+        ok((row["iteration_seconds_estimated"] is None) == told == (title == "torch.compile"), f"{title}: {row['iteration_seconds_estimated']} {row['unseen']}")
     turns = STEPS.replace("loss.backward()", "loss.backward()\n        if step % 3 == 2: other.step()")
     third = Answer(textwrap.dedent(MODEL) + "other = torch.optim.Adam(nn.Linear(4096, 4096).cuda().parameters())\nfor p in other.param_groups[0]['params']: p.grad = torch.zeros_like(p)\n",
                    "--gpu", "h100", "--json", steps=turns)  # fmt: skip

@@ -2,6 +2,8 @@
 
 python -m seamalloc what-if ...: whether a program fits on a GPU that is not there (_what_if.py). A script of that name is ./what-if.
 
+python -m seamalloc calibrate: how fast the GPU here is, for what-if (_calibrate.py).
+
 The Pythons that it starts are under Seam too, when they import PyTorch: torchrun's workers (-m torch.distributed.run), processes of
 multiprocessing.
 """
@@ -15,7 +17,7 @@ from pathlib import Path
 
 import seamalloc
 
-from . import _enable, _program, _startup, _what_if
+from . import _calibrate, _enable, _program, _startup, _what_if
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -50,6 +52,8 @@ def hand_on(options: argparse.Namespace) -> None:
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["what-if"]:
         sys.exit(_what_if.main(arguments[1:]))
+    if arguments[:1] == ["calibrate"]:
+        sys.exit(_calibrate.main(arguments[1:]))
     options, program = parse(arguments)
     try:
         seamalloc.enable(door=options.door, plan=options.plan, conf=options.conf)

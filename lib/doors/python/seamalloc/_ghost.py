@@ -17,7 +17,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from . import build
@@ -156,6 +156,13 @@ def load(paths: list[Path]) -> None:
         if path.name == DRIVER:
             os.environ["TRITON_LIBCUDA_PATH"] = str(path.parent)
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+
+
+def launches() -> Callable[[], int]:
+    """Where it is loaded: what tells how many kernels, fills and copies its devices were asked for so far."""
+    count = ctypes.CDLL(DRIVER).fakecuda_launches
+    count.restype = ctypes.c_uint64
+    return count  # type: ignore[no-any-return]
 
 
 def environment(gpu: str, before: Mapping[str, str], capacity: str = ENDLESS) -> dict[str, str]:

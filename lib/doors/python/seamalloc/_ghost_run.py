@@ -1,8 +1,9 @@
 """Programs on the ghost GPU: python -m seamalloc._ghost_run CONNECTION LIBRARY...
 
 The process that `python -m seamalloc what-if` starts. It loads the libraries and imports PyTorch, once, without asking for the device. For each message on the
-CONNECTION (a descriptor) it forks: the child runs the user's program until its optimizer's steps have become alike, writes down what happened to memory, and ends
-there: nothing behind that point of the program runs, no `finally` and no handler of exits. Two messages answer: the child's process id, and its status when it has
+CONNECTION (a descriptor) it forks: the child runs the user's program until its optimizer's steps have become alike, writes down what happened to memory, goes on for one
+iteration whose operators are counted (_work.py; that changes what memory is asked for), and ends there: nothing behind that point of the program runs, no `finally` and
+no handler of exits. Two messages answer: the child's process id, and its status when it has
 ended. The children find one thread only; the device is that of their own environment.
 
 A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
@@ -22,16 +23,18 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _margin, _profile, _program
+from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _margin, _profile, _program, _work
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
+COUNTING_SECONDS = 10  # and as long as all before took: an iteration whose operators are counted is some times slower, and there were several
 WORLD = "several processes (world_size {}): what-if runs one; give it one rank, whose memory is that of each"
 
 
@@ -122,6 +125,10 @@ class Recorder:
         self.blocks = (0, "")
         self.borders = _borders.Borders(lambda: self.counts()[:2])
         self.lock = threading.Lock()
+        self.began = time.monotonic()
+        self.result: dict[str, Any] = {}  # as it was written
+        self.counter: _work.Counter | None = None  # of operators, once the memory of iterations is known
+        self.to_count = 0  # stretches
 
     def note(self, text: str) -> None:
         """Something that is not seen here, or not as it would be."""
@@ -179,6 +186,11 @@ class Recorder:
         }
         if not self.iterations.step(who):
             return
+        if self.counter is not None:
+            self.to_count -= 1
+            if not self.to_count:
+                self.finish("alike")
+            return
         self.mark("iteration", {})
         requests, _, asked = self.counts()
         self.iterations.end((requests - self.before[0], asked - self.before[1]))
@@ -186,14 +198,26 @@ class Recorder:
         everybody = {identity(thing) for thing in objects(torch.optim.Optimizer)} - {0}
         # Steps on a stream of their own warm up for a graph that is captured behind them.
         if self.iterations.is_settled(everybody) and torch.cuda.current_stream() == torch.cuda.default_stream():
-            self.finish("alike")
-        if len(self.iterations.signatures) >= self.most_steps:
+            self.count_operators()
+        elif len(self.iterations.signatures) >= self.most_steps:
             self.finish("steps")
+
+    def count_operators(self) -> None:
+        """The result is written; then one more iteration. If that one fails or does not end, the result is what it is."""
+        write(self, "alike", "")
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(COUNTING_SECONDS + int(time.monotonic() - self.began))
+        self.to_count = self.iterations.period()
+        self.counter = _work.Counter(_work.where(lambda: self.marks[-1].what == "step"), _ghost.launches())
 
     def finish(self, why: str, error: str = "") -> NoReturn:
         """Writes the result and ends the process."""
         with self.lock:
-            write(self, why, error)
+            if self.counter is None:
+                write(self, why, error)
+            elif not self.to_count:
+                self.result.update(self.counter.result())
+                put(self)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
@@ -282,7 +306,15 @@ def write(recorder: Recorder, why: str, error: str) -> None:
         trace = torch.cuda.memory._snapshot()["device_traces"][0]
         torch.cuda.memory._record_memory_history(enabled=None)
         profile_of(recorder, trace, requests, frees, result)
-    (recorder.folder / "profile.json").write_text(json.dumps(result), encoding="utf-8")
+    recorder.result = result
+    put(recorder)
+
+
+def put(recorder: Recorder) -> None:
+    """profile.json, whole at any moment."""
+    whole = recorder.folder / "profile.json.new"
+    whole.write_text(json.dumps(recorder.result), encoding="utf-8")
+    whole.replace(recorder.folder / "profile.json")
 
 
 def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, frees: int, result: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _compose, _ghost_server, _library, _margin, _picture, _profile, _program, build
+from . import _blocks, _compose, _ghost_server, _library, _margin, _picture, _profile, _program, _work, build
 from ._margin import gib
 
 OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
@@ -59,7 +59,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         epilog="Exit status: 0, it fits on one of the GPUs; 1, on none; 2, there is no answer.",
         allow_abbrev=False,
     )
-    parser.add_argument("--gpu", metavar="NAME,...", help="GPUs by their short names: `seam machines` lists them")
+    parser.add_argument("--gpu", metavar="NAME,...", help="GPUs by their short names, which `seam machines` lists, or files of `python -m seamalloc calibrate --json`")
     parser.add_argument("--memory", metavar="SIZE", help="memory that the program may take, as in 22G, instead of all that the GPU has")
     parser.add_argument("--find-batch", metavar="ARGUMENTS", help='also the largest batch: as in "--batch-size={}", put behind the program\'s arguments with numbers for {}')
     parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
@@ -160,7 +160,7 @@ def run_program(options: argparse.Namespace, program: list[str], gpu: str, folde
     output = "" if options.show_output else str(folder / "output")
     settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "program": program}
     status = SERVER.run(settings, options.timeout)
-    if status is None:
+    if status is None and not (folder / "profile.json").exists():
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
     try:
         result: dict[str, Any] = json.loads((folder / "profile.json").read_text(encoding="utf-8"))
@@ -228,7 +228,8 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
     profile = read_profile(result)
     most, at = profile.peak()
     del answer["trace"]  # a file that is gone
-    answer.update(gpu=gpu, peak_live_bytes=most)
+    seconds, why = _work.estimate(result, options.machine)
+    answer.update(gpu=gpu, peak_live_bytes=most, iteration_seconds_estimated=seconds)
     if answer["fails_request"] is not None:
         number = answer["fails_request"] - 1
         where = profile.describe(profile.blocks[number].born) if number < len(profile.blocks) else "in an iteration after those that were run"
@@ -236,7 +237,7 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
     recording = _compose.record(profile, result["borders"], result["period"])
     answer["advice"] = advise(profile, most, result, answer["needs_bytes"], recording)
-    answer.update(unseen=how_sure(result), margin_bytes=_margin.total(result["libraries"]))
+    answer.update(unseen=how_sure(result) + ([why] if why else []), margin_bytes=_margin.total(result["libraries"]))
     answer["within_margin"] = _margin.is_close(answer, "seam")
     return Run(answer, profile.describe(at), result, recording, _compose.seen_at_borders(profile, result["borders"]))
 
@@ -372,11 +373,24 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     if batches is not None:
         most = ((*batches[name], called) for name, called in NAMES.items())
         row("largest batch", ", ".join(f"{size}{' or more' * (size == LARGEST_BATCH)} with {called}{' (by less than what is not seen)' * close}" for size, close, called in most))
+    if answer["iteration_seconds_estimated"] is not None:
+        row("an iteration", _work.row(answer["iteration_seconds_estimated"], options.machine))
     steps = run.result["steps"]
     row("how sure", f"the requests are PyTorch {run.result['torch']}'s own, of {steps} optimizer steps" + (", the last two alike" if run.result["why"] == "alike" else ""))
     for unseen in answer["unseen"]:
         row("not seen", unseen)
     return "\n".join(lines)
+
+
+def on(options: argparse.Namespace, gpu: str) -> tuple[argparse.Namespace, str]:
+    """The options and the name of a GPU, which may be that of a file: then it is that machine's memory too."""
+    given = argparse.Namespace(**vars(options))
+    given.machine = _work.read_machine(Path(gpu)) if gpu.endswith(".json") else {"gpu": gpu}
+    known = ask_tool(["machines", "--json", given.machine["gpu"]])[0]  # an unknown one has no answer
+    given.machine = {**known, **given.machine}
+    if gpu.endswith(".json") and not options.memory:
+        given.memory = f"{(given.machine['memory_bytes'] - given.machine['context_bytes']) / (1 << 30):.2f}G"
+    return given, given.machine["gpu"]
 
 
 def interrupted(number: int, frame: object) -> NoReturn:
@@ -393,8 +407,7 @@ def answer(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGHUP, interrupted)
     try:
-        ask_tool(["machines", "--json", *gpus])  # an unknown one has no answer
-        for gpu in gpus:
+        for options, gpu in [on(options, gpu) for gpu in gpus]:
             run = ask(options, program, gpu)
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(options, program, gpu, run)
@@ -409,7 +422,7 @@ def answer(arguments: list[str]) -> int:
         contents = {options.draw: draw(options, program, runs)} if options.draw else {}
         if options.profile:
             contents[options.profile] = make_profile(options, program, gpus[0], runs[0])
-    except (NoAnswer, build.BuildError, _library.Error, _profile.ProfileError) as failure:
+    except (NoAnswer, build.BuildError, _library.Error, _profile.ProfileError, _work.Unknown) as failure:
         print(f"what-if: {failure}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
