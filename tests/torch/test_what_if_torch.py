@@ -240,6 +240,9 @@ def check_programs() -> None:
     row = saved.rows()[0]
     ok(row["margin_bytes"] == largest + (688 << 20) and not row["within_margin"], f"what cuDNN and NCCL could take is said: {row['margin_bytes']}")
     ok(any("cuDNN" in text and "conv2d" in text for text in row["unseen"]) and any("NCCL" in text and "688.0 MiB" in text for text in row["unseen"]), f"by name: {row['unseen']}")
+    late = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        assert step < 3"))
+    (row,) = late.rows()
+    ok(late.status == 0 and row["iteration_seconds_estimated"] is None and any("none came to its end" in text for text in row["unseen"]), f"what fails while operators are counted costs only the time: {row['unseen']}")
     mask = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.ones(9, device='cuda')\n        x[x > 0]"))
     ok(any("depends on values" in text for text in mask.rows()[0]["unseen"]), "a size that depends on values is said")
     still = Answer("import torch\nfor size in range(4): torch.empty(1 << 20, device='cuda')\n", "--gpu", "h100", "--json", steps="")

@@ -23,7 +23,7 @@ from typing import Any
 
 Row = tuple[str, str, int, int, int, int]
 
-# What of published speeds products and memory come to, until calibrated: with these a roofline is within 20 % of eight throughputs in ProTrain (Table 3).
+# Of published speeds, for products and for memory, until calibrated. A judgement; what comes out with them, against throughputs of ProTrain: bench/results/what-if.md.
 PRODUCT_SHARE, MEMORY_SHARE = 0.72, 0.80
 LAUNCH_SECONDS = 2.5e-6  # the shortest kernel
 HOST_BYTES = 1 << 20  # of copies with the host: fewer take no time worth a word
