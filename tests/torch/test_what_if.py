@@ -337,16 +337,16 @@ def check_picture_files() -> None:
     own = _what_if.ask, _what_if.ask_tool, _what_if.text
     _what_if.text = lambda *rest: ""
 
-    def ask(options: object, program: object, gpu: str, *rest: object) -> _what_if.Run:
+    def ask(options: object, program: object, gpu: str, *rest: object, **more: object) -> _what_if.Run:
         return _what_if.Run({**answer, "gpu": gpu, "usable_bytes": 400 + len(gpu)}, "", {**result, "places": [f"{place} {gpu}" for place in PLACES]}, None, 0)
 
-    def spoil(*rest: object) -> _what_if.Run:
+    def spoil(*rest: object, **more: object) -> _what_if.Run:
         new.unlink()
         new.mkdir()
         return _what_if.Run(answer, "", result, None, 0)
 
     _what_if.ask = ask  # type: ignore[assignment]
-    _what_if.ask_tool = lambda arguments: None
+    _what_if.ask_tool = lambda arguments: [{"gpu": arguments[-1]}]
     with tempfile.TemporaryDirectory() as name:
         new, old = Path(name) / "new.svg", Path(name) / "old.svg"
         old.write_text("old", encoding="utf-8")

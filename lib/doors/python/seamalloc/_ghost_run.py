@@ -7,7 +7,7 @@ no handler of exits. Two messages answer: the child's process id, and its status
 ended. The children find one thread only; the device is that of their own environment.
 
 A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
-printed; "": that of this process), recipe (a treatment for each block), program (it, and its arguments).
+printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), program (it, and its arguments).
 """
 
 from __future__ import annotations
@@ -116,6 +116,7 @@ class Recorder:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.folder = Path(settings["folder"])
         self.most_steps = int(settings["steps"])
+        self.timed = bool(settings["timed"])
         self.marks: list[_profile.Mark] = []
         self.iterations = Iterations()
         self.optimizers: dict[int, dict[str, Any]] = {}
@@ -198,6 +199,8 @@ class Recorder:
         everybody = {identity(thing) for thing in objects(torch.optim.Optimizer)} - {0}
         # Steps on a stream of their own warm up for a graph that is captured behind them.
         if self.iterations.is_settled(everybody) and torch.cuda.current_stream() == torch.cuda.default_stream():
+            if not self.timed:
+                self.finish("alike")
             self.count_operators()
         elif len(self.iterations.signatures) >= self.most_steps:
             self.finish("steps")
@@ -357,7 +360,7 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
         optimizers=list(recorder.optimizers.values()),
         steps=len(recorder.iterations.signatures),
         period=period,
-        borders=recorder.borders.found,
+        borders=list(recorder.borders.found),
         blocks=recorder.blocks,
     )
 

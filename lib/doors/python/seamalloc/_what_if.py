@@ -155,10 +155,10 @@ def where_was(folder: Path) -> str:
     return ""
 
 
-def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = ()) -> dict[str, Any]:
-    """The program on the ghost GPU. Its profile.json."""
+def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = (), timed: bool = False) -> dict[str, Any]:
+    """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json."""
     output = "" if options.show_output else str(folder / "output")
-    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "program": program}
+    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "program": program}
     status = SERVER.run(settings, options.timeout)
     if status is None and not (folder / "profile.json").exists():
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
@@ -218,17 +218,17 @@ def how_sure(result: dict[str, Any]) -> list[str]:
     return texts
 
 
-def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = ()) -> Run:
+def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = (), timed: bool = False) -> Run:
     """One program on one GPU, its model's blocks treated so."""
     size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
     with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
         folder = Path(name)
-        result = run_program(options, program, gpu, folder, recipe)
+        result = run_program(options, program, gpu, folder, recipe, timed)
         answer = ask_tool(["what-if", "--json", *size, str(folder / "history.pickle")])[0]
     profile = read_profile(result)
     most, at = profile.peak()
     del answer["trace"]  # a file that is gone
-    seconds, why = _work.estimate(result, options.machine)
+    seconds, why = _work.estimate(result, options.machine) if timed else (None, "")
     answer.update(gpu=gpu, peak_live_bytes=most, iteration_seconds_estimated=seconds)
     if answer["fails_request"] is not None:
         number = answer["fails_request"] - 1
@@ -287,7 +287,7 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
     return [row for row in rows if row["saves_bytes"] >= ADVICE_BYTES]
 
 
-def make_profile(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> str:
+def make_profile(options: argparse.Namespace, gpu: str, program: list[str], run: Run) -> str:
     """A .seamprofile, as its schema says (seamprofile.schema.json)."""
     count, name = run.result["blocks"]
     if run.recording is None:
@@ -407,21 +407,22 @@ def answer(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGHUP, interrupted)
     try:
-        for options, gpu in [on(options, gpu) for gpu in gpus]:
-            run = ask(options, program, gpu)
+        targets = [on(options, gpu) for gpu in gpus]
+        for given, gpu in targets:
+            run = ask(given, program, gpu, timed=True)
             if not run.answer["fits"]:
-                run.answer["advice"] += try_treatments(options, program, gpu, run)
+                run.answer["advice"] += try_treatments(given, program, gpu, run)
             batches = None
             try:
-                batches = find_batch(options, program, gpu) if options.find_batch else None
+                batches = find_batch(given, program, gpu) if given.find_batch else None
             except NoAnswer as failure:
                 run.answer["unseen"].append(f"the largest batch: {failure}")
             run.answer["largest_batch"], run.answer["largest_batch_within_margin"] = batches["seam"] if batches is not None else (None, None)
             runs.append(run)
-            texts.append(text(options, program, run, batches))
-        contents = {options.draw: draw(options, program, runs)} if options.draw else {}
+            texts.append(text(given, program, run, batches))
+        contents = {options.draw: draw(targets[0][0], program, runs)} if options.draw else {}
         if options.profile:
-            contents[options.profile] = make_profile(options, program, gpus[0], runs[0])
+            contents[options.profile] = make_profile(*targets[0], program, runs[0])
     except (NoAnswer, build.BuildError, _library.Error, _profile.ProfileError, _work.Unknown) as failure:
         print(f"what-if: {failure}", file=sys.stderr)
         return 2
