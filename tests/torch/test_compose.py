@@ -35,7 +35,7 @@ class Drawn:
         self.casts = draw.choice((0, 70))  # of a block's weights, which a cache holds to the end of the forward pass
         self.loss = draw.randint(1, 2500)
         self.state = draw.randint(1, 2000)
-        self.shared = draw.choice((0, 40))  # what all blocks are handed, and the program holds
+        self.shared = draw.choice((0, 400))  # what all blocks are handed, and hold for their backward passes, but where they are swapped
         self.built = draw.choice((1, 20000))  # while the model is built
 
     def run(self, recipe: list[str]) -> tuple[_profile.Profile, list[_compose.Border]]:
@@ -91,6 +91,7 @@ class Drawn:
         value = self.alloc(self.result[0])
         kept: list[tuple[list[int], list[int], int]] = []
         cached: list[int] = []
+        holders = 0
         for block in range(self.blocks):
             treatment = recipe[block]
             self.border(_borders.FORWARD, block, value, shared)
@@ -101,11 +102,15 @@ class Drawn:
             if treatment in (SWAP, FROM_HOST):
                 self.free(value)
                 value = 0
+            if treatment != SWAP:
+                holders += 1
             if treatment != KEEP:
                 cached += casts
                 casts = []
             kept.append((inner, casts, value))
             value = result
+        if not holders:
+            self.free(shared)
         logits = self.alloc(self.loss)
         for address in cached:
             self.free(address)
@@ -125,10 +130,13 @@ class Drawn:
             before = self.alloc(self.result[block])
             for address in (gradient, value, *inner, *casts):
                 self.free(address)
+            if recipe[block] != SWAP:
+                holders -= 1
+                if not holders:
+                    self.free(shared)
             gradient = before
         self.border(_borders.BEHIND_BACKWARD, 0)
         self.free(gradient)
-        self.free(shared)
 
 
 def check_mixtures() -> None:
@@ -149,7 +157,9 @@ def check_mixtures() -> None:
         for recipe in [[treatment] * program.blocks for treatment in _blocks.TREATMENTS] + [draw.choices(_blocks.TREATMENTS, k=program.blocks) for _ in range(8)]:
             want = program.run(recipe)[0].peak()[0]
             got = _compose.compose(recordings, recipe)
-            if got != want:
+            # What all are handed is taken to live as long as where none is swapped.
+            early = program.shared + 1 if recipe[0] == SWAP and set(recipe) != {SWAP} else 0
+            if not want <= got <= want + early:
                 wrong.append(f"{seed}: {recipe}: {got} for {want}")
     ok(not wrong, f"composed peaks of {PROGRAMS} programs: {wrong[:3]}")
 

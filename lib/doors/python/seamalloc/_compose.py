@@ -1,12 +1,12 @@
 """The peak of a program whose blocks are treated each in its way, composed of recordings in which all are treated alike. No PyTorch here.
 
 An iteration is cut into visits: stretches between the borders of blocks (_borders.py) and of steps of optimizers. What a visit asks for depends on the treatment of
-its block. How long a piece of memory lives depends on the treatment of its owner: the block that made it, or that it was handed to last, as a block is handed the
-result of the one before it. So a mixture has, of each visit, the requests in the recording of its block's treatment, and of each piece, the end in the
-recording of its owner's. Where this end lies in a visit that is recorded otherwise, it comes before as many requests from the end of that visit: a backward pass that
+its block. How long a piece of memory lives depends on the treatment of its owners: the blocks that it was handed to, as a block is handed the result of the one before
+it, else the block that made it. So a mixture has, of each visit, the requests in the recording of its block's treatment, and of each piece, the last of its ends in
+the recordings of its owners' treatments. Where this end lies in a visit that is recorded otherwise, it comes before as many requests from the end of that visit: a backward pass that
 recomputes ends like one that does not.
 
-Not seen is what several blocks hold together, or what is made outside of them and held by one that is treated: the composed peak is near the recorded one
+Not seen is what several blocks hold and are not handed, such as a cache of keys and values: the composed peak is near the recorded one
 (bench/results/what-if.md has the difference), and a mixture that somebody is told of is run.
 
 Invariants: the visits of a recording are in the order of the program, without gaps; a piece is made once, and freed at most once, behind that.
@@ -24,7 +24,8 @@ from . import _borders, _profile
 
 KEEP = "keep"
 OUTSIDE = -1  # of all blocks
-BEFORE = -2  # the owner of what was made before the iteration
+BEFORE = -2  # the maker of what was made before the iteration
+NEVER = 1 << 62, 0
 PARTS = {_borders.FORWARD: "forward", _borders.BACKWARD: "backward"}  # of a block; all else is outside of blocks
 Border = tuple[int, int, int, int, list[int]]  # as _borders.py finds them
 Moment = tuple[int, int, int, list[int]]  # the event, and the rest of a border
@@ -56,8 +57,13 @@ class Recording:
     visits: list[Visit] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)  # of each piece
     makers: list[int] = field(default_factory=list)  # a block, OUTSIDE or BEFORE
-    owners: list[int] = field(default_factory=list)  # likewise
+    owners: list[list[int]] = field(default_factory=list)  # the blocks that it was handed to
     handed: list[int] = field(default_factory=list)  # which of all that is handed over in the iteration; -1: it never is
+
+    def ends(self) -> dict[int, tuple[int, int]]:
+        """Where what is handed over ends: in which visit, and before how many requests of it, negative. What does not is left out."""
+        found = ((number, -following, piece) for number, visit in enumerate(self.visits) for following, piece in visit.ends())
+        return {self.handed[piece]: (number, following) for number, following, piece in found if self.handed[piece] >= 0}
 
 
 class _Pieces:
@@ -90,16 +96,17 @@ def _visits(profile: _profile.Profile, borders: Sequence[Moment], begin: int, en
     return found
 
 
-def _owners(profile: _profile.Profile, borders: Sequence[Moment], begin: int, end: int) -> dict[int, tuple[int, int]]:
-    """Of each piece that is handed over: its last owner, and which of all handed over it is."""
+def _owners(profile: _profile.Profile, borders: Sequence[Moment], begin: int, end: int) -> dict[int, tuple[list[int], int]]:
+    """Of each piece that is handed over: its owners, and which of all handed over it is, the last time."""
     pieces = _Pieces(profile)
-    found: dict[int, tuple[int, int]] = {}
+    found: dict[int, tuple[list[int], int]] = {}
     count = 0
     for at, _, block, addresses in borders:
         if not begin <= at < end:
             continue
         for address in addresses:
-            found[pieces.find(address, at)] = block, count
+            piece = pieces.find(address, at)
+            found[piece] = [*found.get(piece, ([], 0))[0], block], count
             count += 1
     return found
 
@@ -123,11 +130,11 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
             continue
         piece = len(made.bytes) + 1
         maker = made.visits[bisect.bisect_right(starts, block.born) - 1].block if block.born >= begin else BEFORE
-        owner, handed = owners.get(number, (maker, -1))
+        owned, handed = owners.get(number, ([], -1)) if maker != BEFORE else ([], -1)
         made.bytes.append(block.bytes)
         made.makers.append(maker)
-        made.owners.append(owner)
-        made.handed.append(handed if maker != BEFORE else -1)
+        made.owners.append(owned)
+        made.handed.append(handed)
         changes += [(block.born, piece)] * (block.born >= begin) + [(block.died, -piece)] * (block.died < end)
     for at, change in sorted(changes):
         made.visits[bisect.bisect_right(starts, at) - 1].events.append(change)
@@ -150,10 +157,17 @@ def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:
     used = {treatment(visit.block) for visit in keep.visits} | {KEEP}
     common = set.intersection(*(set(recordings[name].handed) for name in used)) - {-1}
 
+    ends = {name: recordings[name].ends() for name in used}
+    last = {
+        handed: max({treatment(block) for block in owners}, key=lambda name: ends[name].get(handed, NEVER))
+        for handed, owners in zip(keep.handed, keep.owners, strict=True)
+        if handed in common
+    }
+
     def decides(name: str, piece: int) -> bool:
         """Whether the piece ends where it does in this recording."""
         one = recordings[name]
-        return treatment(one.owners[piece] if one.handed[piece] in common else one.makers[piece]) == name
+        return last.get(one.handed[piece], treatment(one.makers[piece])) == name
 
     live, most = keep.start, keep.before
     for number, visit in enumerate(keep.visits):
