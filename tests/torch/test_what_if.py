@@ -402,7 +402,7 @@ def check_advice() -> None:
     late = advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in late] == [7], f"gradients that live into the forward pass, up to where the backward pass needs as much: {late}")
     visits = [_compose.Visit("forward", 0), _compose.Visit("", -1, [1, 2, -1]), _compose.Visit("backward", 0, [-2])]
-    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, -1], [-1, 0], [-1, 0])
+    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, -1], [[], [0]], [-1, 0])
     parts = advise(train(3), result, {"native": 500, "seam": 470}, logits)
     ok([(row["saves_bytes"], row["costs"] == "nothing") for row in parts] == [(30, True), (450 - 350 - 13 - 10, False)], f"a loss in parts, behind what costs nothing: {parts}")
 

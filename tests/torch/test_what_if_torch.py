@@ -65,23 +65,31 @@ def running(sign: str, but: int = 0) -> list[str]:
     return found
 
 
+def left(sign: str, but: int = 0) -> list[str]:
+    """Those that stay. One that was killed is there until the system comes to it."""
+    until = time.monotonic() + 20
+    while (found := running(sign, but)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
 class Answer:
     """What the command did."""
 
-    def __init__(self, code: str, *options: str, arguments: tuple[str, ...] = (), steps: str = STEPS, alone: bool = False) -> None:
+    def __init__(self, code: str, *options: str, arguments: tuple[str, ...] = (), steps: str = STEPS, alone: bool = False, **environment: str) -> None:
         Path("program.py").write_text(textwrap.dedent(code) + textwrap.dedent(steps), encoding="utf-8")
         command = [*options, str(Path("program.py").resolve()), *arguments]
         if alone:
-            done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *command], capture_output=True, text=True, env={**os.environ, "SEAM_TEST_ALONE": "1"}, check=False)
+            done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *command], capture_output=True, text=True, env={**os.environ, "SEAM_TEST_ALONE": "1", **environment}, check=False)
             self.status, self.out, self.err = done.returncode, done.stdout, done.stderr.strip()
-            self.left = running("SEAM_TEST_ALONE=1")
+            self.left = left("SEAM_TEST_ALONE=1")
             return
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
             self.status = _what_if.answer(command)
         self.out, self.err = out.getvalue(), err.getvalue().strip()
         server = _what_if.SERVER.process
         # Whatever a program leaves running has this in its environment.
-        self.left = running(f"SEAM_TEST_SIGN={os.environ['SEAM_TEST_SIGN']}", server.pid if server is not None else 0)
+        self.left = left(f"SEAM_TEST_SIGN={os.environ['SEAM_TEST_SIGN']}", server.pid if server is not None else 0)
 
     def rows(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.out)
@@ -138,6 +146,29 @@ def check_profile() -> None:
     ok(_compose.compose(recordings, recipe) == run, f"a mixture's peak is composed: {_compose.compose(recordings, recipe)} for {run}")
 
 
+def check_here() -> None:
+    """On a GPU of the machine's own: the emulated one, as programs have it that what-if does not start."""
+    runtime = os.environ.get("FAKE_CUDART", "")
+    if not runtime:
+        return
+    code = """
+    import torch
+    weight = torch.nn.Parameter(torch.ones(1 << 20, device="cuda"))
+    optimizer = torch.optim.Adam([weight])
+    """
+    steps = """
+    for step in range(100):
+        (weight * 2).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    """
+    ghost = Answer(code, "--gpu", "h100", "--json", steps=steps).rows()[0]
+    here = Answer(code, "--gpu", "h100", "--json", "--here", steps=steps, alone=True, LD_PRELOAD=runtime, FAKECUDA_MEMORY="book", FAKECUDART_KERNELS="skip")
+    ok(here.status == 0 and here.rows()[0]["holders"] == ghost["holders"], f"the same as on the ghost GPU: {here.status} {here.err[-300:]}")
+    none = Answer(code, "--gpu", "h100", "--here", steps=steps, alone=True, CUDA_VISIBLE_DEVICES="")
+    ok(none.status == 2 and none.err == "what-if: the program cannot be followed: PyTorch finds no GPU", f"where there is none: {none.err}")
+
+
 def check_batches() -> None:
     """The largest batch."""
     row = Answer(MODEL, "--memory", "2G", "--json", "--find-batch", "--batch-size={}").rows()[0]
@@ -182,7 +213,7 @@ def check_interruption() -> None:
         command.terminate()
         err = command.communicate()[1]
         ok(command.returncode == 2 and err.strip() == "what-if: interrupted", f"it says so: {command.returncode} {err.strip()}")
-        ok(not running(f"SEAM_TEST_ALONE={folder}") and not list(Path(folder).glob("seam-what-if-*")), "no process and no folder is left")
+        ok(not left(f"SEAM_TEST_ALONE={folder}") and not list(Path(folder).glob("seam-what-if-*")), "no process and no folder is left")
 
 
 def check_runs() -> None:
@@ -255,7 +286,7 @@ def main() -> int:
         os.chdir(folder)
         os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
         try:
-            for check in (check_an_answer, check_profile, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
+            for check in (check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
                 check()
         finally:
             _what_if.SERVER.close()

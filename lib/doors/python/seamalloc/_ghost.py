@@ -165,6 +165,12 @@ def launches() -> Callable[[], int]:
     return count  # type: ignore[no-any-return]
 
 
+def allocating_plainly(before: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what chooses another allocator than PyTorch's own, as it is by default: its history is what is wanted."""
+    left_out = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING")
+    return {name: value for name, value in before.items() if name not in left_out and not name.startswith("SEAM_ENABLE")}
+
+
 def environment(gpu: str, before: Mapping[str, str], capacity: str = ENDLESS) -> dict[str, str]:
     """A process's environment: a GPU of this name. What it says of its memory is that GPU's; but there is more, so that what does not fit is seen whole."""
     ours = {
@@ -175,5 +181,4 @@ def environment(gpu: str, before: Mapping[str, str], capacity: str = ENDLESS) ->
         "FAKECUDART_KERNELS": "skip",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in the process itself: its workers would be processes without these libraries
     }
-    left_out = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "CUDA_VISIBLE_DEVICES", "PYTORCH_NO_CUDA_MEMORY_CACHING", "FAKECUDA", "LD_PRELOAD")
-    return {**{name: value for name, value in before.items() if name not in left_out and not name.startswith("SEAM_ENABLE")}, **ours}
+    return {**{name: value for name, value in allocating_plainly(before).items() if name not in ("CUDA_VISIBLE_DEVICES", "FAKECUDA", "LD_PRELOAD")}, **ours}

@@ -7,7 +7,7 @@ no handler of exits. Two messages answer: the child's process id, and its status
 ended. The children find one thread only; the device is that of their own environment.
 
 A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
-printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), program (it, and its arguments).
+printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), here (on this machine's own GPU: no libraries were loaded), program (it, and its arguments).
 """
 
 from __future__ import annotations
@@ -417,7 +417,7 @@ def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def start(settings: dict[str, Any]) -> Recorder:
-    """PyTorch on the ghost GPU, watched."""
+    """PyTorch, watched; on the ghost GPU without what is not there."""
     global TORCH
     with (Path(settings["folder"]) / "where").open("w") as where:
         faulthandler.register(signal.SIGUSR1, os.fdopen(os.dup(where.fileno()), "w"), all_threads=False)
@@ -427,14 +427,15 @@ def start(settings: dict[str, Any]) -> Recorder:
 
     TORCH = Path(torch.__file__).resolve().parent
     if not torch.cuda.is_available():
-        raise Stop("PyTorch finds no ghost GPU")
+        raise Stop(f"PyTorch finds no {'' if settings['here'] else 'ghost '}GPU")
     recorder = Recorder(settings)
-    switch_off_cudnn()
     seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
     torch.save = not_into_files(torch.save)
-    watch_worlds(recorder.lacks)
-    _ghost_cpu.install()
-    _ghost_sizes.watch(recorder.note, recorder.lacks)
+    if not settings["here"]:
+        switch_off_cudnn()
+        watch_worlds(recorder.lacks)
+        _ghost_cpu.install()
+        _ghost_sizes.watch(recorder.note, recorder.lacks)
     _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks)
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
     register_optimizer_step_pre_hook(recorder.before_step)

@@ -27,8 +27,8 @@ class Server:
 
     def _start(self, settings: dict[str, Any]) -> None:
         command = [sys.executable, "-m", "seamalloc._ghost_run"]
-        libraries = [str(path) for path in _ghost.libraries(build.find_torch())]
-        environment = _ghost.environment(settings["gpu"], os.environ)
+        libraries = [] if settings["here"] else [str(path) for path in _ghost.libraries(build.find_torch())]
+        environment = _ghost.allocating_plainly(os.environ) if settings["here"] else _ghost.environment(settings["gpu"], os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]))
         self.connection, theirs = multiprocessing.Pipe()
         with theirs, open(settings["output"] or os.devnull, "w", encoding="utf-8") as file:

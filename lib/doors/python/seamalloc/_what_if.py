@@ -65,6 +65,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
     parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
+    parser.add_argument("--here", action="store_true", help="the program runs on this machine's own GPU, which computes: for sizes that depend on values. It has to fit there")
     parser.add_argument("--draw", metavar="FILE.svg", help="also a picture of memory over the iteration that has the peak, on the first GPU; all GPUs' usable bytes are lines")
     parser.add_argument("--profile", metavar="FILE.seamprofile", help="also what it asks for in an iteration, with its blocks kept, recomputed and on the host, on the first GPU")
     parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
@@ -158,7 +159,7 @@ def where_was(folder: Path) -> str:
 def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = (), timed: bool = False) -> dict[str, Any]:
     """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json."""
     output = "" if options.show_output else str(folder / "output")
-    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "program": program}
+    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "here": options.here, "program": program}
     status = SERVER.run(settings, options.timeout)
     if status is None and not (folder / "profile.json").exists():
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
@@ -352,7 +353,8 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     verdict = "fits" if len(fitting) == len(NAMES) else "does not fit" if not fitting else "fits with " + " and ".join(NAMES[name] for name in fitting) + " only"
     verdict += _margin.remark(answer, run.result["libraries"], NAMES)
     device = f"{answer['gpu']} with {options.memory}" if options.memory else answer["gpu"]
-    lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. No GPU was used."]
+    used = "The program ran on this machine's GPU." if options.here else "No GPU was used."
+    lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. {used}"]
 
     def row(title: str, content: str) -> None:
         lines.append(f"  {title:<15}{content}")
@@ -409,7 +411,9 @@ def answer(arguments: list[str]) -> int:
     try:
         targets = [on(options, gpu) for gpu in gpus]
         for given, gpu in targets:
-            run = ask(given, program, gpu, timed=True)
+            run = ask(given, program, gpu, timed=not given.here)
+            if given.here:
+                run.answer["unseen"].append("the time of an iteration: --here looks at memory alone")
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(given, program, gpu, run)
             batches = None
