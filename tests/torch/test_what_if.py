@@ -389,7 +389,7 @@ def advise(profile: _profile.Profile, result: dict[str, Any], needs: dict[str, i
 
 def check_advice() -> None:
     """What would help is what the peak falls by."""
-    result = {"optimizers": [{"class": "Adam", "fused": False, "can_be_fused": True}], "unseen": [], "steps": 3, "why": "alike"}
+    result = {"optimizers": [{"class": "Adam", "fused": False, "can_be_fused": True}], "unseen": [], "steps": 3, "why": "alike", "has_words": True}
     _what_if.ADVICE_BYTES = 1
     plain = advise(train(3), result, {"native": 500, "seam": 470})
     ok([row["saves_bytes"] for row in plain] == [30], f"only the allocator: {plain}")

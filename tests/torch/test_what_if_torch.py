@@ -140,9 +140,18 @@ def check_profile() -> None:
     ok(passes == [*(("forward", block) for block in range(8)), *(("backward", block) for block in reversed(range(8))), ("optimizer", -1)], f"of all passes: {passes}")
     peak = answer.rows()[0]["peak_live_bytes"]
     ok(content["peak_live_bytes"] == peak and 0 < content["seen_at_borders_bytes"] < peak, f"modules' borders miss some of the peak: {content['seen_at_borders_bytes']} of {peak}")
+    flops = {name: sum(row[2] * row[5] for row in content["work"] if row[0] == name) for name in {row[0] for row in content["work"]}}
+    product = 2 * 2 * 2048 * 1024 * 4096  # of a block's two
+    ok(all(flops[f"forward {block}"] == product and flops[f"backward {block}"] == 2 * product for block in range(1, 8)), f"and what each computes: {flops}")
     recipe = [_blocks.TREATMENTS[block % 4] for block in range(8)]
     options, program = _what_if.parse(["--gpu", "h100", "program.py"])
     run = _what_if.ask(options, program, "h100", recipe).answer["peak_live_bytes"]
+    asked = []
+    for watch in ("", "from seamalloc import _borders\n_borders.Borders.watch = lambda *arguments: None\n"):
+        Path("program.py").write_text(watch + textwrap.dedent(MODEL) + textwrap.dedent(STEPS), encoding="utf-8")
+        Path("run").mkdir(exist_ok=True)
+        asked.append([(event[0], event[2]) for event in _what_if.run_program(options, program, "h100", Path("run"))["events"]])
+    ok(asked[0] == asked[1], f"nothing is asked for otherwise because it is watched: {len(asked[0])} requests and frees, {len(asked[1])}")
     ok(_compose.compose(recordings, recipe) == run, f"a mixture's peak is composed: {_compose.compose(recordings, recipe)} for {run}")
 
 

@@ -26,12 +26,21 @@ def find(model: Any) -> list[Any]:
     weight = sum(parameter.numel() for parameter in model.parameters()) / 2
     for module in model.modules():
         children = list(module.children()) if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) else []
-        if len(children) < 2 or len({type(child) for child in children}) != 1:
+        if len(children) < 2 or len({type(child) for child in children}) != 1 or isinstance(children[0], torch.jit.ScriptModule):
             continue
         held = sum(parameter.numel() for parameter in module.parameters())
         if held > weight:
             best, weight = children, held
     return best
+
+
+def has_words(model: Any) -> bool:
+    """True for a model with a head of words: a linear layer that has as many results as an embedding has entries."""
+    import torch
+
+    modules = list(model.modules())
+    words = {module.num_embeddings for module in modules if isinstance(module, torch.nn.Embedding)}
+    return any(isinstance(module, torch.nn.Linear) and module.out_features in words for module in modules)
 
 
 def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
@@ -62,8 +71,8 @@ def treat(blocks: list[Any], recipe: Sequence[str]) -> None:
             block.forward = _treated(block.forward, treatment)
 
 
-def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[int, str], None]) -> None:
-    """The blocks of the first model that runs are treated, before it does, and its modules watched; `tell` hears how many blocks it has, and their class."""
+def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[int, str, bool], None]) -> None:
+    """The blocks of the first model that runs are treated, before it does, and its modules watched; `tell` hears how many blocks it has, their class, has_words()."""
     from torch.nn.modules.module import register_module_forward_pre_hook
 
     handles: list[Any] = []
@@ -73,7 +82,7 @@ def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[in
             return
         handles.pop().remove()
         blocks = find(module)
-        tell(len(blocks), type(blocks[0]).__name__ if blocks else "")
+        tell(len(blocks), type(blocks[0]).__name__ if blocks else "", has_words(module))
         treat(blocks, recipe)
         borders.watch(module, blocks)
 

@@ -1,12 +1,14 @@
 """Where the modules of a model begin and end in a program's history: at their forward passes, and at their backward passes.
 
-Borders are moments: so many requests had been made, so many frees, and these tensors are handed over: arguments, gradients of results. A backward pass of a module begins when the gradient of its output is there and
-ends when that of its input is: hooks on nodes of the graph, which keep nothing and change no tensor (hooks of modules on backward passes would). A
-forward pass within a backward pass, a recomputation, is no border. Modules that are compiled have none: hooks would change what is compiled.
+Borders are moments: so many requests had been made, so many frees, and these tensors are handed over: arguments. A backward pass of a block begins where the last
+gradient of the parameters behind it was there: hooks on parameters see that, and no gradient. (Hooks that are given gradients make autograd add to a copy
+where it would add in place.) A forward pass within a backward pass, a recomputation, is no border. Modules that are compiled have none: hooks would change
+what is compiled.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +27,8 @@ def tensors(value: Any) -> Iterator[Any]:
             yield from tensors(part)
     elif isinstance(value, dict):
         yield from tensors(tuple(value.values()))
+    elif dataclasses.is_dataclass(value):
+        yield from tensors(tuple(vars(value).values()))
 
 
 def first_node(value: Any) -> Any:
@@ -48,9 +52,25 @@ class Borders:
     def __init__(self, count: Callable[[], tuple[int, int]]) -> None:
         self.count = count
         self.found: list[tuple[int, int, int, int, list[int]]] = []  # requests, frees, what begins, the block's number or OTHER, addresses of what is handed over
+        self.latest = (0, 0)  # the moment of the last border, or of the last gradient
+        self.backward = OTHER  # the block whose gradients come
+        self.counting = False  # memory is of no interest any more: hooks are given gradients
+        self.inside = OTHER  # then: the block whose pass it is
 
     def mark(self, what: int, block: int, handed: Any = ()) -> None:
-        self.found.append((*self.count(), what, block, addresses(handed) if block != OTHER else []))
+        """Something begins now."""
+        self.latest = self.count()
+        self.backward = OTHER
+        self.found.append((*self.latest, what, block, addresses(handed) if block != OTHER else []))
+
+    def gradient(self, block: int) -> None:
+        """The gradient of a parameter is there. If it is another block's than the last one, its backward pass began there."""
+        if block != self.backward:
+            began = (BACKWARD, block) if block != OTHER else (BEHIND_BACKWARD, self.backward)
+            self.found.append((*self.latest, *began, []))
+            self.backward = block
+        self.latest = self.count()
+        self.found.append((*self.latest, BEHIND_BACKWARD, OTHER, []))
 
     def watch(self, model: Any, blocks: list[Any]) -> None:
         """Marks the borders of all modules of a model from here on."""
@@ -59,31 +79,46 @@ class Borders:
         if is_compiled(model):
             return
         numbers = {id(block): number for number, block in enumerate(blocks)}
+        owners = {id(parameter): number for number, block in enumerate(blocks) for parameter in block.parameters()}
         for module in model.modules():
             if not isinstance(module, torch.jit.ScriptModule):
                 self._watch(module, numbers.get(id(module), OTHER))
+        for parameter in model.parameters():
+            if parameter.requires_grad and parameter.is_leaf:
+                block = owners.get(id(parameter), OTHER)
+                parameter.register_post_accumulate_grad_hook(lambda parameter, block=block: self.gradient(block))
 
     def _watch(self, module: Any, block: int) -> None:
         import torch
 
-        def recomputed() -> bool:
-            return bool(torch._C._current_graph_task_id() != -1)
+        def is_no_border() -> bool:
+            return torch.compiler.is_compiling() or torch._C._current_graph_task_id() != -1
 
         def before(module: Any, args: Any, kwargs: Any) -> None:
-            if torch.compiler.is_compiling() or recomputed():
+            if is_no_border():
                 return
             self.mark(FORWARD, block, (args, kwargs))
-            self._at(first_node((args, kwargs)), BEHIND_BACKWARD, block)
+            if self.counting and block != OTHER:
+                self.inside = block
+                self._passes(first_node((args, kwargs)), block, OTHER)
 
         def behind(module: Any, args: Any, result: Any) -> None:
-            if torch.compiler.is_compiling() or recomputed():
+            if is_no_border():
                 return
             self.mark(BEHIND_FORWARD, block)
-            self._at(first_node(result), BACKWARD, block)
+            if self.counting and block != OTHER:
+                self.inside = OTHER
+                self._passes(first_node(result), OTHER, block)
 
         module.register_forward_pre_hook(before, with_kwargs=True)
         module.register_forward_hook(behind)
 
-    def _at(self, node: Any, what: int, block: int) -> None:
+    def _passes(self, node: Any, before: int, block: int) -> None:
+        """The backward pass leaves one block for another at the node; it may have come there by the hook of the one before it."""
+
+        def pass_over(gradients: Any) -> None:
+            if block != OTHER or self.inside == before:
+                self.inside = block
+
         if node is not None:
-            node.register_prehook(lambda gradients: self.mark(what, block, gradients if what == BACKWARD else ()))
+            node.register_prehook(pass_over)

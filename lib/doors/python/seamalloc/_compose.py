@@ -89,7 +89,7 @@ def _visits(profile: _profile.Profile, borders: Sequence[Moment], begin: int, en
     for at, part, block, what in sorted(changes, key=lambda change: change[0]):
         if not begin <= at < end:
             continue
-        # What ends here may have ended before: one node of the graph is the input of a block and the result of the one before it.
+        # What ends here may have ended before.
         if what in (_borders.BEHIND_FORWARD, _borders.BEHIND_BACKWARD) and (found[-1][1].part, found[-1][1].block) != (PARTS[what - 1], block):
             continue
         found.append((at, Visit(part, block if part in PARTS.values() else OUTSIDE)))
@@ -142,9 +142,9 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
 
 
 def agree(recordings: Mapping[str, Recording]) -> bool:
-    """Whether recordings have the same visits, so that they can be composed."""
-    orders = [[(visit.part, visit.block) for visit in one.visits] for one in recordings.values()]
-    return all(order == orders[0] for order in orders)
+    """Whether recordings can be composed: they have the same visits, those of blocks among them, and begin alike: nothing of a block is there then."""
+    shapes = [(one.start, [(visit.part, visit.block) for visit in one.visits]) for one in recordings.values()]
+    return all(shape == shapes[0] for shape in shapes) and any(block != OUTSIDE for _, block in shapes[0][1])
 
 
 def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:

@@ -124,6 +124,7 @@ class Recorder:
         self.libraries: dict[str, tuple[int, str]] = {}
         self.before = (0, 0)
         self.blocks = (0, "")
+        self.has_words = False
         self.borders = _borders.Borders(lambda: self.counts()[:2])
         self.lock = threading.Lock()
         self.began = time.monotonic()
@@ -139,9 +140,9 @@ class Recorder:
         """A library that is not here could have taken so much for this call; the most counts."""
         self.libraries[library] = max(self.libraries.get(library, (0, name)), (size, name))
 
-    def note_blocks(self, count: int, name: str) -> None:
+    def note_blocks(self, count: int, name: str, has_words: bool) -> None:
         """The model's blocks."""
-        self.blocks = (count, name)
+        self.blocks, self.has_words = (count, name), has_words
 
     def counts(self) -> tuple[int, int, int]:
         """Requests and frees so far, and all bytes that were asked for."""
@@ -208,17 +209,23 @@ class Recorder:
     def count_operators(self) -> None:
         """The result is written; then one more iteration. If that one fails or does not end, the result is what it is."""
         write(self, "alike", "")
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(COUNTING_SECONDS + int(time.monotonic() - self.began))
         self.to_count = self.iterations.period()
-        self.counter = _work.Counter(_work.where(lambda: self.marks[-1].what == "step"), _ghost.launches())
+        self.borders.counting = True
+        part = _work.where(lambda: self.marks[-1].what == "step")
+
+        def where() -> str:
+            block, name = self.borders.inside, part()
+            return name if block == _borders.OTHER or name == "optimizer" else f"{name} {block}"
+
+        self.counter = _work.Counter(where, _ghost.launches())
 
     def finish(self, why: str, error: str = "") -> NoReturn:
         """Writes the result and ends the process."""
         with self.lock:
-            if self.counter is None:
+            if not self.result:
                 write(self, why, error)
-            elif not self.to_count:
+            elif self.counter is not None and not self.to_count:
                 self.result.update(self.counter.result())
                 put(self)
             sys.stdout.flush()
@@ -362,6 +369,7 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
         period=period,
         borders=list(recorder.borders.found),
         blocks=recorder.blocks,
+        has_words=recorder.has_words,
     )
 
 

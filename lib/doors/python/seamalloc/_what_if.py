@@ -197,7 +197,7 @@ def advise(profile: _profile.Profile, most: int, result: dict[str, Any], needs: 
     found.append(("`del` outputs and losses that are held into the next step, before backward()", most - without, "nothing"))
     without, _ = profile.peak(step_end)
     found.append(("zero_grad(set_to_none=True) right behind step()", most - without, "nothing"))
-    if recording is not None:
+    if recording is not None and result["has_words"]:
         without = _compose.compose({_compose.KEEP: _compose.loss_in_pieces(recording, PIECES)}, [])
         found.append((f"the head and the loss over {PIECES} parts of the tokens, torch.utils.checkpoint around each", most - without, "the head's forward pass once more"))
     native, seam = needs.get("native"), needs.get("seam")
@@ -244,11 +244,19 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
 
 
 TREATMENTS = {
-    _blocks.RECOMPUTE: ("torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more: up to {:.0%} of a step"),
+    _blocks.RECOMPUTE: ("torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more{}"),
     _blocks.SWAP: ("torch.autograd.graph.save_on_cpu() around {} of the {} blocks ({})", "copies to the host and back"),
-    _blocks.FROM_HOST: ("torch.autograd.graph.save_on_cpu() around torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more: up to {:.0%} of a step, and copies of their inputs"),
+    _blocks.FROM_HOST: ("torch.autograd.graph.save_on_cpu() around torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more{}, and copies of their inputs"),
 }
-FORWARD_SHARE = 1 / 3  # of a step: a backward pass computes twice as much
+
+
+def share(run: Run, machine: dict[str, Any], blocks: int) -> str:
+    """How much of an iteration the forward passes of the first blocks take, for people; empty: it is not known."""
+    if run.answer["iteration_seconds_estimated"] is None:
+        return ""
+    passes = {f"forward {block}" for block in range(blocks)}
+    taken = _work.seconds([row for row in run.result["work"] if row[0] in passes], machine)
+    return f": {taken / run.answer['iteration_seconds_estimated']:.0%} of an iteration" if taken else ""
 
 
 def fewest(kept: Run, treated: Run, treatment: str, count: int) -> int:
@@ -270,7 +278,11 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
         if fits and treatment == _blocks.FROM_HOST:
             break  # dearer than each alone
         say(f"{treatment} {count} of {count} blocks")
-        treated = ask(options, program, gpu, [treatment] * count)
+        try:
+            treated = ask(options, program, gpu, [treatment] * count)
+        except NoAnswer as failure:
+            run.answer["unseen"].append(f"its blocks with {treatment}: {failure}")
+            continue
         best, blocks = treated.answer, count
         few = fewest(run, treated, treatment, count) if best["fits"] else count
         while best["fits"] and few < blocks:
@@ -283,7 +295,7 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
         rows.append({
             "what": what.format(blocks, count, name) + _margin.then(best),
             "saves_bytes": run.answer["peak_live_bytes"] - best["peak_live_bytes"],
-            "costs": costs.format(FORWARD_SHARE * blocks / count),
+            "costs": costs.format(share(run, options.machine, blocks)),
         })  # fmt: skip
     return [row for row in rows if row["saves_bytes"] >= ADVICE_BYTES]
 
@@ -296,7 +308,10 @@ def make_profile(options: argparse.Namespace, gpu: str, program: list[str], run:
     recordings = {_compose.KEEP: run.recording}
     for treatment in TREATMENTS if count else ():
         say(f"{treatment} {count} of {count} blocks")
-        treated = ask(options, program, gpu, [treatment] * count).recording
+        try:
+            treated = ask(options, program, gpu, [treatment] * count).recording
+        except NoAnswer:
+            continue
         if treated is not None and _compose.agree({_compose.KEEP: run.recording, treatment: treated}):
             recordings[treatment] = treated
     content = {
@@ -308,6 +323,7 @@ def make_profile(options: argparse.Namespace, gpu: str, program: list[str], run:
         "peak_live_bytes": run.answer["peak_live_bytes"],
         "seen_at_borders_bytes": run.seen_at_borders,
         "unseen": run.answer["unseen"],
+        "work": run.result.get("work"),
         "recordings": {treatment: dataclasses.asdict(recording) for treatment, recording in recordings.items()},
     }
     return json.dumps(content, separators=(",", ":")) + "\n"

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ._borders import tensors
+
 Row = tuple[str, str, int, int, int, int]
 
 # Of published speeds, for products and for memory, until calibrated. A judgement; what comes out with them, against throughputs of ProTrain: bench/results/what-if.md.
@@ -59,7 +61,7 @@ def read_machine(path: Path) -> dict[str, Any]:
     """A file that `python -m seamalloc calibrate --json` wrote: an array with one machine."""
     try:
         (machine,) = json.loads(path.read_text(encoding="utf-8"))
-        if not re.fullmatch(r"\d+\.\d", machine["compute_capability"]) or not isinstance(machine["gpu"], str):
+        if not re.fullmatch(r"\d+\.\d", machine["compute_capability"]) or not re.fullmatch(r"\w[\w-]*", machine["gpu"]):
             raise ValueError
         numbers = [*(machine[name] for name in NUMBERS), machine["pcie_gbs"] or 1]
         if not all(isinstance(number, (int, float)) and 0 < number < float("inf") for number in numbers) or not 0 <= machine["context_bytes"] < machine["memory_bytes"]:
@@ -127,21 +129,12 @@ def size(tensors: Sequence[Any]) -> int:
     return sum(min(one.numel() * one.element_size(), one.untyped_storage().nbytes()) for one in tensors if one.is_cuda)
 
 
-def tensors_of(thing: Any) -> list[Any]:
-    """The tensors in an argument or a result: itself, or in lists."""
-    import torch
-
-    if isinstance(thing, torch.Tensor):
-        return [thing]
-    return [tensor for part in thing for tensor in tensors_of(part)] if isinstance(thing, (list, tuple)) else []
-
-
 def moved_bytes(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
     """What one call reads and writes."""
     known, names, are_new = accesses(operator)
-    sizes = {name: size(tensors_of(value)) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
+    sizes = {name: size(tensors(value)) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
     results = out if len(are_new) > 1 else (out,)
-    made = sum(size(tensors_of(result)) for result, is_new in zip(results, are_new, strict=False) if is_new)
+    made = sum(size(tensors(result)) for result, is_new in zip(results, are_new, strict=False) if is_new)
     if operator._overloadpacket.__name__ in PARTS:
         sizes[names[0]] = min(sizes[names[0]], max(made, *(sizes[name] for name in names[1:] if name in sizes)))
     return made + sum(held * (int(reads) + int(writes)) for name, held in sizes.items() for reads, writes in (known[name],))
@@ -151,7 +144,7 @@ def multiplied(operator: Any, args: tuple[Any, ...]) -> str:
     """The type that a product multiplies: of its first tensor. fp32 is TF32 where the program allows that; of convolutions PyTorch does."""
     import torch
 
-    kind = str(tensors_of(args)[0].dtype).removeprefix("torch.")
+    kind = str(next(tensors(args)).dtype).removeprefix("torch.")
     if kind != "float32":
         return kind
     backend: Any = torch.backends.cudnn if "convolution" in operator._overloadpacket.__name__ else torch.backends.cuda.matmul
@@ -208,9 +201,9 @@ class Counter:
 
     def count(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, launched: int) -> None:
         """One call. What launches nothing and multiplies nothing takes no time: views, new memory."""
-        tensors = tensors_of([args, list(kwargs.values()), out])
+        taken = [*tensors([args, list(kwargs.values()), out])]
         formula = product(operator)
-        if not any(tensor.is_cuda for tensor in tensors):
+        if not any(tensor.is_cuda for tensor in taken):
             return
         if formula is None and (operator.namespace not in NAMESPACES or PRODUCTS.search(operator._overloadpacket.__name__)):
             self.unknown[f"what {operator} computes is not known"] = None
@@ -222,7 +215,7 @@ class Counter:
         if flops:
             kind = multiplied(operator, args)
             flops //= 2 if is_causal(operator, args, kwargs) else 1
-        elif any(tensor.device.type == "cpu" and tensor.dim() for tensor in tensors):
+        elif any(tensor.device.type == "cpu" and tensor.dim() for tensor in taken):
             kind = "host"
         row = (self.where(), kind, flops, moved, 1 if flops else launched)
         with self.lock:
