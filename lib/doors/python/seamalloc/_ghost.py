@@ -1,8 +1,8 @@
 """The ghost GPU: libraries that stand in for CUDA's, so that PyTorch's own code runs where no GPU is, and computes nothing.
 
 A process has it from before it imports PyTorch until it ends (load()): for children made for it, never for a user's own process. Seam brings the driver and the
-runtime (lib/ghost). The libraries of products (cuBLAS, cuBLASLt) are made here, of the names of the installed ones: functions that succeed and do nothing,
-compiled once for each PyTorch and kept in the user's cache.
+runtime (lib/ghost). The libraries of products (cuBLAS, cuBLASLt) and of copies between GPUs (NCCL) are made here, of the names of the installed ones: functions that
+succeed and do nothing, compiled once for each PyTorch and kept in the user's cache.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from . import build
 
 STUBBED = ("libcublas", "libcublasLt")
 WANTED = re.compile(r"^\s+U (\w+)@(\S+)$", re.MULTILINE)
+NCCL = re.compile(r" [TW] (nccl\w+)$", re.MULTILINE)  # its names have no version
 HAD = re.compile(r" T (\w+)@+(\S+)$", re.MULTILINE)
 
 # What the functions that give something back do. All others return 0, which is success.
@@ -33,6 +34,8 @@ RESULTS = {
     "cublasGetPointerMode_v2": "int NAME(void *handle, int *mode) { (void)handle; *mode = 0; return 0; }",
     "cublasGetVersion_v2": "int NAME(void *handle, int *version) { (void)handle; *version = VERSION; return 0; }",
     "cublasGetStatusString": 'const char *NAME(int status) { (void)status; return "a stub has no errors"; }',
+    "ncclGetErrorString": 'const char *NAME(int status) { (void)status; return "a stub has no errors"; }',
+    "ncclGetVersion": "int NAME(int *version) { *version = VERSION; return 0; }",
     "cublasLtGetVersion": "size_t NAME(void) { return VERSION; }",
     "cublasLtMatmulDescCreate": "int NAME(void **made) { *made = object; return 0; }",
     "cublasLtMatmulPreferenceCreate": "int NAME(void **made) { *made = object; return 0; }",
@@ -59,6 +62,8 @@ def wanted(torch: build.Torch) -> dict[str, list[str]]:
         for name, version in WANTED.findall(build.run(["nm", "-D", "--undefined-only", str(library)])):
             if version.split(".so.")[0] in STUBBED:
                 found.setdefault(version, set()).add(name)
+    for library in torch.libraries.parent.parent.glob("nvidia/*/lib/libnccl.so.*"):
+        found[library.name] = set(NCCL.findall(build.run(["nm", "-D", "--defined-only", str(library)])))
     for soname, names in found.items():
         for library in torch.libraries.parent.parent.glob(f"nvidia/*/lib/{soname}"):
             names.update(name for name, version in HAD.findall(build.run(["nm", "-D", "--defined-only", str(library)])) if version == soname)
@@ -81,6 +86,13 @@ def version_number(torch: build.Torch) -> int:
     return int(major) * 10000 + int(minor or 0) * 100
 
 
+def nccl_number(torch: build.Torch) -> int:
+    """What NCCL calls its own version, of the installed one."""
+    names = [path.name for path in torch.libraries.parent.parent.glob("nvidia_nccl*.dist-info")]
+    parts = re.findall(r"-(\d+)\.(\d+)\.(\d+)", " ".join(names))
+    return int(parts[0][0]) * 10000 + int(parts[0][1]) * 100 + int(parts[0][2]) if parts else 0
+
+
 def compile_stub(soname: str, text: str, folder: Path) -> None:
     """Compiles one library. Its names have a version, as NVIDIA's have."""
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
@@ -98,7 +110,8 @@ def stubs(torch: build.Torch) -> list[Path]:
     """The stub libraries for this PyTorch, out of the cache or made now."""
     if shutil.which("nm") is None:
         raise build.BuildError("nm was not found (Debian: binutils), which tells which functions of cuBLAS PyTorch wants")
-    texts = {soname: source(names, version_number(torch)) for soname, names in wanted(torch).items()}
+    versions = {True: nccl_number(torch), False: version_number(torch)}
+    texts = {soname: source(names, versions[soname.startswith("libnccl")]) for soname, names in wanted(torch).items()}
     digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seam" / "ghost"
     folder = cache / f"{torch.version}-{digest}"
