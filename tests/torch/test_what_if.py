@@ -401,8 +401,8 @@ def check_advice() -> None:
     ok(one == [], f"no advice that cannot be followed: {one}")
     late = advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in late] == [7], f"gradients that live into the forward pass, up to where the backward pass needs as much: {late}")
-    visits = [_compose.Visit("forward", 0), _compose.Visit("", -1, [1, 2, -1]), _compose.Visit("backward", 0, [-2])]
-    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, -1], [[], [0]], [-1, 0])
+    visits = [_compose.Visit("forward", 0, [2]), _compose.Visit("", -1, [1, -1]), _compose.Visit("backward", 0, [-2])]
+    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, 0], [[], [1]], [-1, 0])
     parts = advise(train(3), result, {"native": 500, "seam": 470}, logits)
     ok([(row["saves_bytes"], row["costs"] == "nothing") for row in parts] == [(30, True), (450 - 350 - 13 - 10, False)], f"a loss in parts, behind what costs nothing: {parts}")
 
@@ -423,7 +423,7 @@ def check_steps() -> None:
         for size, who in zip(sizes, steppers, strict=True):
             leads = [one for one in sorted(who) if iterations.step(one)]
             ok(leads == [0], f"the first one leads: {leads}")
-            iterations.end((size, size))
+            iterations.end(((size, size),))
         ok(iterations.period() == period and iterations.is_settled(everybody) is settled, f"stretches {sizes}: {iterations.period()} {iterations.is_settled(everybody)}")
 
 
@@ -525,6 +525,7 @@ def check_refusals() -> None:
         (["--gpu", "h100", "--draw", "/nowhere/x.svg", str(script)], "--draw: /nowhere/x.svg cannot be written: No such file or directory"),
         (["--gpu", "h100", "--draw", str(script), str(script)], "--draw: the name of the file ends with .svg"),
         (["--gpu", "h100", "--draw", "", str(script)], "--draw: the name of the file ends with .svg"),
+        (["--gpu", "h100", "--gpus", "17", str(script)], "--gpus: 1 to 16"),
     )
     for arguments, words in table:
         done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *arguments], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.argv[2]}, check=False)

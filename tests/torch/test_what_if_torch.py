@@ -233,6 +233,24 @@ def check_runs() -> None:
     ok(server is not None and len(list(Path(f"/proc/{server.pid}/task").iterdir())) == 1, "what they are forked from has one thread")
 
 
+def check_devices() -> None:
+    """Several GPUs in one process: what each of them has, and the figures of the fullest."""
+    code = textwrap.dedent(MODEL) + "other = nn.Linear(1024, 1 << 18).to('cuda:1')\noptimizer.add_param_group({'params': other.parameters()})\n"
+    steps = STEPS.replace("loss.backward()", "(loss.to('cuda:1') + other(torch.ones(1, 1024, device='cuda:1')).mean()).backward()")
+    row = Answer(code, "--gpu", "h100", "--gpus", "3", "--json", steps=steps).rows()[0]
+    first, second = row["devices"]
+    ok([first["device"], second["device"]] == [0, 1], f"a device that is not used has no answer: {row['devices']}")
+    other = (1024 + 1) * (1 << 18) * 4
+    ok(row["peak_live_bytes"] == second["peak_live_bytes"] >= 4 * other > first["peak_live_bytes"] > 3 * WEIGHTS, f"the fullest is the second: {first} {second}")
+    held = kinds(row)
+    ok(abs(held["parameters"] - other) < MIB and abs(held["optimizer"] - 2 * other) < MIB, f"and its holders: {held}")
+    parallel = Answer(MODEL + "    model = nn.DataParallel(model)\n    assert torch.cuda.nccl.version() >= (2,)\n", "--gpu", "h100", "--gpus", "2", "--json").rows()[0]["devices"]
+    ok([one["peak_live_bytes"] > 3 * WEIGHTS for one in parallel] == [True, False] and parallel[1]["peak_live_bytes"] > WEIGHTS, f"a replica has weights and gradients: {parallel}")
+    tight = Answer(code, "--memory", str(first["needs_bytes"]["seam"]), "--gpus", "2", steps=steps)
+    lines = [line for line in tight.out.splitlines() if line.startswith("  cuda:")]
+    ok(tight.status == 1 and [line.endswith("not fit") for line in lines] == [False, True], f"it fits where it fits on each: {lines}")
+
+
 def check_programs() -> None:
     """What programs do that could be in the way."""
     table = (
@@ -295,7 +313,7 @@ def main() -> int:
         os.chdir(folder)
         os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
         try:
-            for check in (check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_programs):
+            for check in (check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs):
                 check()
         finally:
             _what_if.SERVER.close()

@@ -47,12 +47,12 @@ def is_compiled(model: Any) -> bool:
 
 
 class Borders:
-    """The borders so far. `count` tells requests and frees."""
+    """The borders so far. `count` tells requests and frees, of each device."""
 
-    def __init__(self, count: Callable[[], tuple[int, int]]) -> None:
+    def __init__(self, count: Callable[[], list[tuple[int, int]]]) -> None:
         self.count = count
-        self.found: list[tuple[int, int, int, int, list[int]]] = []  # requests, frees, what begins, the block's number or OTHER, addresses of what is handed over
-        self.latest = (0, 0)  # the moment of the last border, or of the last gradient
+        self.found: list[tuple[list[tuple[int, int]], int, int, list[int]]] = []  # the moment, what begins, the block's number or OTHER, addresses of what is handed over
+        self.latest: list[tuple[int, int]] = []  # the moment of the last border, or of the last gradient
         self.backward = OTHER  # the block whose gradients come
         self.counting = False  # memory is of no interest any more: hooks are given gradients
         self.inside = OTHER  # then: the block whose pass it is
@@ -61,16 +61,16 @@ class Borders:
         """Something begins now."""
         self.latest = self.count()
         self.backward = OTHER
-        self.found.append((*self.latest, what, block, addresses(handed) if block != OTHER else []))
+        self.found.append((self.latest, what, block, addresses(handed) if block != OTHER else []))
 
     def gradient(self, block: int) -> None:
         """The gradient of a parameter is there. If it is another block's than the last one, its backward pass began there."""
         if block != self.backward:
             began = (BACKWARD, block) if block != OTHER else (BEHIND_BACKWARD, self.backward)
-            self.found.append((*self.latest, *began, []))
+            self.found.append((self.latest, *began, []))
             self.backward = block
         self.latest = self.count()
-        self.found.append((*self.latest, BEHIND_BACKWARD, OTHER, []))
+        self.found.append((self.latest, BEHIND_BACKWARD, OTHER, []))
 
     def watch(self, model: Any, blocks: list[Any]) -> None:
         """Marks the borders of all modules of a model from here on."""
@@ -78,6 +78,7 @@ class Borders:
 
         if is_compiled(model):
             return
+        self.latest = self.count()
         numbers = {id(block): number for number, block in enumerate(blocks)}
         owners = {id(parameter): number for number, block in enumerate(blocks) for parameter in block.parameters()}
         for module in model.modules():

@@ -197,14 +197,15 @@ def fewest(recordings: Mapping[str, Recording], treatment: str, blocks: int, roo
 
 
 def loss_in_pieces(recording: Recording, count: int) -> Recording:
-    """The recording, if what is made between the forward and the backward passes of blocks came in so many pieces: all that is larger than a gradient which blocks are handed."""
+    """The recording, if what is made between the forward and the backward passes of blocks came in so many pieces: all that is larger than what blocks hand to each other."""
     between = [False] * len(recording.visits)
     part = ""
     for number in reversed(range(len(recording.visits))):
         between[number] = not recording.visits[number].part and part == PARTS[_borders.BACKWARD]
         part = recording.visits[number].part or part
     made = [event - 1 for number, visit in enumerate(recording.visits) if between[number] for event in visit.events if event > 0]
-    largest = max((recording.bytes[piece] for piece in made if recording.handed[piece] >= 0), default=0)
+    passed = zip(recording.bytes, recording.makers, recording.handed, strict=True)
+    largest = max((size for size, maker, handed in passed if maker >= 0 and handed >= 0), default=0)
     sizes = list(recording.bytes)
     for piece in made if largest else ():
         if sizes[piece] > largest:

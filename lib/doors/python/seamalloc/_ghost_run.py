@@ -6,7 +6,7 @@ iteration whose operators are counted (_work.py; that changes what memory is ask
 no handler of exits. Two messages answer: the child's process id, and its status when it has
 ended. The children find one thread only; the device is that of their own environment.
 
-A message is JSON: gpu, steps (most of them), folder (where the result goes: profile.json, and history.pickle, which `seam` reads), output (the file for what is
+A message is JSON: gpu and gpus (how many), steps (most of them), folder (where the result goes: profile.json, and a history for each GPU, which `seam` reads), output (the file for what is
 printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), here (on this machine's own GPU: no libraries were loaded), program (it, and its arguments).
 """
 
@@ -65,7 +65,7 @@ class Iterations:
 
     def __init__(self) -> None:
         self.leader: int | None = None
-        self.signatures: list[tuple[int, int]] = []  # of each stretch: requests, and their bytes
+        self.signatures: list[tuple[tuple[int, int], ...]] = []  # of each stretch, for each device: requests, and their bytes
         self.steppers: list[set[int]] = []  # whose steps are in each
         self.stepped: set[int] = set()  # since the last one
 
@@ -75,7 +75,7 @@ class Iterations:
         self.stepped.add(optimizer)
         return optimizer == self.leader
 
-    def end(self, signature: tuple[int, int]) -> None:
+    def end(self, signature: tuple[tuple[int, int], ...]) -> None:
         """A stretch ends."""
         self.signatures.append(signature)
         self.steppers.append(self.stepped)
@@ -117,15 +117,15 @@ class Recorder:
         self.folder = Path(settings["folder"])
         self.most_steps = int(settings["steps"])
         self.timed = bool(settings["timed"])
-        self.marks: list[_profile.Mark] = []
+        self.libraries: dict[str, tuple[int, str]] = {}
+        self.marks: list[list[_profile.Mark]] = []  # at each moment one for each device
         self.iterations = Iterations()
         self.optimizers: dict[int, dict[str, Any]] = {}
         self.unseen: dict[str, int] = {}
-        self.libraries: dict[str, tuple[int, str]] = {}
-        self.before = (0, 0)
+        self.before: list[tuple[int, int]] = []
         self.blocks = (0, "")
         self.has_words = False
-        self.borders = _borders.Borders(lambda: self.counts()[:2])
+        self.borders = _borders.Borders(lambda: [(requests, frees) for requests, frees, _ in self.counts()])
         self.lock = threading.Lock()
         self.began = time.monotonic()
         self.result: dict[str, Any] = {}  # as it was written
@@ -144,17 +144,20 @@ class Recorder:
         """The model's blocks."""
         self.blocks, self.has_words = (count, name), has_words
 
-    def counts(self) -> tuple[int, int, int]:
-        """Requests and frees so far, and all bytes that were asked for."""
+    def counts(self) -> list[tuple[int, int, int]]:
+        """Of each device: requests and frees so far, and all bytes that were asked for."""
         import torch
 
-        stats = torch.cuda.memory_stats_as_nested_dict()
-        requests, asked = (stats[name]["all"] if stats else {"allocated": 0, "freed": 0} for name in ("allocation", "requested_bytes"))
-        return requests["allocated"], requests["freed"], asked["allocated"]
+        found = []
+        for device in range(torch.cuda.device_count()):
+            stats = torch.cuda.memory_stats_as_nested_dict(device)
+            requests, asked = (stats[name]["all"] if stats else {"allocated": 0, "freed": 0} for name in ("allocation", "requested_bytes"))
+            found.append((requests["allocated"], requests["freed"], asked["allocated"]))
+        return found
 
     def mark(self, what: str, labels: dict[int, tuple[str, str]]) -> None:
-        requests, frees, _ = self.counts()
-        self.marks.append(_profile.Mark(what, requests, frees, labels))
+        """A moment. Addresses are of one device each."""
+        self.marks.append([_profile.Mark(what, requests, frees, labels) for requests, frees, _ in self.counts()])
 
     def before_step(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An optimizer begins a step: gradients are complete. What a closure does in it is the program's, not the optimizer's."""
@@ -194,9 +197,8 @@ class Recorder:
                 self.finish("alike")
             return
         self.mark("iteration", {})
-        requests, _, asked = self.counts()
-        self.iterations.end((requests - self.before[0], asked - self.before[1]))
-        self.before = (requests, asked)
+        before, self.before = self.before or [(0, 0)] * torch.cuda.device_count(), [(requests, asked) for requests, _, asked in self.counts()]
+        self.iterations.end(tuple((now[0] - then[0], now[1] - then[1]) for now, then in zip(self.before, before, strict=True)))
         everybody = {identity(thing) for thing in objects(torch.optim.Optimizer)} - {0}
         # Steps on a stream of their own warm up for a graph that is captured behind them.
         if self.iterations.is_settled(everybody) and torch.cuda.current_stream() == torch.cuda.default_stream():
@@ -212,7 +214,7 @@ class Recorder:
         signal.alarm(COUNTING_SECONDS + int(time.monotonic() - self.began))
         self.to_count = self.iterations.period()
         self.borders.counting = True
-        part = _work.where(lambda: self.marks[-1].what == "step")
+        part = _work.where(lambda: self.marks[-1][0].what == "step")
 
         def where() -> str:
             block, name = self.borders.inside, part()
@@ -306,17 +308,20 @@ def workspaces() -> None:
 
 
 def write(recorder: Recorder, why: str, error: str) -> None:
-    """profile.json and history.pickle."""
+    """profile.json, and a history of each device that was used."""
     import torch
 
-    result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen), "libraries": recorder.libraries}
+    result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen), "devices": []}
+    result.update(optimizers=list(recorder.optimizers.values()), steps=len(recorder.iterations.signatures), period=recorder.iterations.period())
+    result.update(blocks=recorder.blocks, has_words=recorder.has_words)
     if torch.cuda.is_initialized():
-        requests, frees, _ = recorder.counts()
+        counts = recorder.counts()
         workspaces()
-        trace = torch.cuda.memory._snapshot()["device_traces"][0]
+        traces = torch.cuda.memory._snapshot()["device_traces"]
         torch.cuda.memory._record_memory_history(enabled=None)
-        profile_of(recorder, trace, requests, frees, result)
-    recorder.result = result
+        used = [device for device, (requests, _, _) in enumerate(counts) if requests]
+        result["devices"] = [profile_of(recorder, device, traces[device], counts[device][1]) for device in used]
+    recorder.result = {**result, "libraries": recorder.libraries}
     put(recorder)
 
 
@@ -327,8 +332,9 @@ def put(recorder: Recorder) -> None:
     whole.replace(recorder.folder / "profile.json")
 
 
-def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, frees: int, result: dict[str, Any]) -> None:
-    """The history in short, and what is known of its blocks."""
+def profile_of(recorder: Recorder, device: int, trace: list[dict[str, Any]], frees: int) -> dict[str, Any]:
+    """A device's history in short, so many frees of it, and what is known of its blocks."""
+    marks = [moment[device] for moment in recorder.marks]
     places: dict[str, int] = {}
     known: dict[int, int] = {}  # of lists of frames that several entries share
     events: list[_profile.Event] = []
@@ -353,24 +359,22 @@ def profile_of(recorder: Recorder, trace: list[dict[str, Any]], requests: int, f
         entries.append({name: entry[name] for name in ("action", "addr", "size", "stream", "time_us")})
     if _margin.blas_bytes() in {event.bytes for event in events}:
         recorder.lacks("cuBLAS", 0, "")
-    recorder.marks.append(_profile.Mark("workspaces", requests, frees, freed_last))
+    marks.append(_profile.Mark("workspaces", sum(event.action == _profile.ALLOC for event in events), frees, freed_last))
     period = recorder.iterations.period()
     if period:
-        ends = [(mark.requests, mark.frees) for mark in recorder.marks if mark.what == "iteration"]
+        ends = [(mark.requests, mark.frees) for mark in marks if mark.what == "iteration"]
         entries += _profile.repeated(entries, ends[-2 * period - 1], ends[-period - 1], ends[-1], REPEATED)
-    with (recorder.folder / "history.pickle").open("wb") as file:
+    history = f"history-{device}.pickle"
+    with (recorder.folder / history).open("wb") as file:
         pickle.dump({"segments": [], "device_traces": [entries]}, file, protocol=4)
-    result.update(
-        events=[[event.action == _profile.ALLOC, event.address, event.bytes, event.place] for event in events],
-        places=list(places),
-        marks=[[mark.what, mark.requests, mark.frees, [[at, *label] for at, label in mark.labels.items()]] for mark in recorder.marks],
-        optimizers=list(recorder.optimizers.values()),
-        steps=len(recorder.iterations.signatures),
-        period=period,
-        borders=list(recorder.borders.found),
-        blocks=recorder.blocks,
-        has_words=recorder.has_words,
-    )
+    return {
+        "device": device,
+        "history": history,
+        "events": [[event.action == _profile.ALLOC, event.address, event.bytes, event.place] for event in events],
+        "places": list(places),
+        "marks": [[mark.what, mark.requests, mark.frees, [[at, *label] for at, label in mark.labels.items()]] for mark in marks],
+        "borders": [[*moments[device], what, block, handed] for moments, what, block, handed in recorder.borders.found],
+    }
 
 
 def watch_worlds(lacks: Callable[[str, int, str], None]) -> None:
@@ -487,7 +491,7 @@ def begin(settings: dict[str, Any], server: int) -> None:
     if os.getppid() != server:
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.environ["FAKECUDA_GPU"] = settings["gpu"]
+    os.environ.update(FAKECUDA_GPU=settings["gpu"], FAKECUDA_DEVICES=str(settings["gpus"]))
     if settings["output"]:
         output = os.open(settings["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(output, 1)

@@ -18,14 +18,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _blocks, _compose, _ghost_server, _library, _margin, _picture, _profile, _program, _work, build
 from ._margin import gib
 
-OPTIONS_WITH_VALUE = ("--gpu", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
+OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
+MOST_GPUS = 16  # that the emulator has
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
 PIECES = 8  # that a loss is advised to be computed in
@@ -60,6 +61,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         allow_abbrev=False,
     )
     parser.add_argument("--gpu", metavar="NAME,...", help="GPUs by their short names, which `seam machines` lists, or files of `python -m seamalloc calibrate --json`")
+    parser.add_argument("--gpus", type=int, default=1, metavar="NUMBER", help=f"so many such GPUs for the program, one process that uses all of them (at most {MOST_GPUS})")
     parser.add_argument("--memory", metavar="SIZE", help="memory that the program may take, as in 22G, instead of all that the GPU has")
     parser.add_argument("--find-batch", metavar="ARGUMENTS", help='also the largest batch: as in "--batch-size={}", put behind the program\'s arguments with numbers for {}')
     parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
@@ -74,6 +76,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.error("which GPU? --gpu NAME, or --memory SIZE")
     if options.steps < 1 or options.timeout <= 0:
         parser.error("--steps and --timeout: more than 0")
+    if not 1 <= options.gpus <= MOST_GPUS:
+        parser.error(f"--gpus: 1 to {MOST_GPUS}")
     if options.memory and not re.fullmatch(r"\d+(\.\d+)?[KMGT]?", options.memory):
         parser.error(f"--memory: {options.memory} is no size; as in 22G")
     if options.find_batch and "{}" not in options.find_batch:
@@ -157,10 +161,10 @@ def where_was(folder: Path) -> str:
 
 
 def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = (), timed: bool = False) -> dict[str, Any]:
-    """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json."""
+    """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json; what is of one device is that of the first one that was used."""
     output = "" if options.show_output else str(folder / "output")
-    settings = {"gpu": gpu, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "here": options.here, "program": program}
-    status = SERVER.run(settings, options.timeout)
+    settings = {"gpu": gpu, "gpus": options.gpus, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "here": options.here}
+    status = SERVER.run({**settings, "program": program}, options.timeout)
     if status is None and not (folder / "profile.json").exists():
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
     try:
@@ -170,9 +174,9 @@ def run_program(options: argparse.Namespace, program: list[str], gpu: str, folde
         raise NoAnswer(f"the program's process {how} before its steps were alike{last_words(folder)} (--show-output shows all that it printed)") from None
     if result["error"]:
         raise NoAnswer(f"the program cannot be followed: {result['error']}{last_words(folder) if result['why'] == 'exited' else ''}")
-    if not result.get("events"):
+    if not result["devices"]:
         raise NoAnswer("the program ended and had asked the GPU for nothing")
-    return result
+    return {**result, **result["devices"][0]}
 
 
 def read_profile(result: dict[str, Any]) -> _profile.Profile:
@@ -219,18 +223,12 @@ def how_sure(result: dict[str, Any]) -> list[str]:
     return texts
 
 
-def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = (), timed: bool = False) -> Run:
-    """One program on one GPU, its model's blocks treated so."""
-    size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
-    with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
-        folder = Path(name)
-        result = run_program(options, program, gpu, folder, recipe, timed)
-        answer = ask_tool(["what-if", "--json", *size, str(folder / "history.pickle")])[0]
+def answer_of(result: dict[str, Any], answer: dict[str, Any], gpu: str) -> Run:
+    """One device: what the tool has said of its history, and whose the bytes are."""
     profile = read_profile(result)
     most, at = profile.peak()
     del answer["trace"]  # a file that is gone
-    seconds, why = _work.estimate(result, options.machine) if timed else (None, "")
-    answer.update(gpu=gpu, peak_live_bytes=most, iteration_seconds_estimated=seconds)
+    answer.update(gpu=gpu, peak_live_bytes=most)
     if answer["fails_request"] is not None:
         number = answer["fails_request"] - 1
         where = profile.describe(profile.blocks[number].born) if number < len(profile.blocks) else "in an iteration after those that were run"
@@ -238,9 +236,35 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
     answer["holders"] = [{"kind": one.kind, "where": one.where, "bytes": one.bytes} for one in profile.holders(at)]
     recording = _compose.record(profile, result["borders"], result["period"])
     answer["advice"] = advise(profile, most, result, answer["needs_bytes"], recording)
-    answer.update(unseen=how_sure(result) + ([why] if why else []), margin_bytes=_margin.total(result["libraries"]))
+    answer.update(unseen=how_sure(result), margin_bytes=_margin.total(result["libraries"]))
     answer["within_margin"] = _margin.is_close(answer, "seam")
     return Run(answer, profile.describe(at), result, recording, _compose.seen_at_borders(profile, result["borders"]))
+
+
+def join(runs: list[Run]) -> Run:
+    """The answer for all devices: that of the one which needs the most, but it fits where it does on each; and each in short."""
+    runs = sorted(runs, key=lambda run: (run.answer["fits"], -run.answer["peak_live_bytes"]))
+    answer = dict(runs[0].answer)
+    for what in ("reserved_bytes", "needs_bytes"):
+        sizes = {name: [run.answer[what][name] for run in runs] for name in NAMES}
+        answer[what] = {name: None if None in found else max(found) for name, found in sizes.items()}
+    answer["within_margin"] = _margin.is_close(answer, "seam")
+    short = ("fits", "peak_live_bytes", "reserved_bytes", "needs_bytes")
+    answer["devices"] = [{"device": run.result["device"], **{key: run.answer[key] for key in short}} for run in sorted(runs, key=lambda run: int(run.result["device"]))]
+    return replace(runs[0], answer=answer)
+
+
+def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = (), timed: bool = False) -> Run:
+    """One program on one kind of GPU, its model's blocks treated so."""
+    size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
+    with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
+        folder = Path(name)
+        result = run_program(options, program, gpu, folder, recipe, timed)
+        answers = [ask_tool(["what-if", "--json", *size, str(folder / device["history"])])[0] for device in result["devices"]]
+    run = join([answer_of({**result, **device}, answer, gpu) for device, answer in zip(result["devices"], answers, strict=True)])
+    seconds, why = _work.estimate(result, options.machine) if timed else (None, "")
+    run.answer.update(iteration_seconds_estimated=seconds, unseen=run.answer["unseen"] + ([why] if why else []))
+    return run
 
 
 TREATMENTS = {
@@ -368,16 +392,22 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     fitting = [name for name in NAMES if reserved[name] is not None]
     verdict = "fits" if len(fitting) == len(NAMES) else "does not fit" if not fitting else "fits with " + " and ".join(NAMES[name] for name in fitting) + " only"
     verdict += _margin.remark(answer, run.result["libraries"], NAMES)
-    device = f"{answer['gpu']} with {options.memory}" if options.memory else answer["gpu"]
+    device = f"{options.gpus} x {answer['gpu']}" if options.gpus > 1 else answer["gpu"]
+    device += f" with {options.memory}" if options.memory else ""
     used = "The program ran on this machine's GPU." if options.here else "No GPU was used."
     lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. {used}"]
+
+    whose = f", on cuda:{run.result['device']}" if options.gpus > 1 else ""
 
     def row(title: str, content: str) -> None:
         lines.append(f"  {title:<15}{content}")
 
-    row("needs", f"{gib(answer['peak_live_bytes'])} live at most ({run.peak_at})")
+    row("needs", f"{gib(answer['peak_live_bytes'])} live at most ({run.peak_at}{whose})")
     for name, called in NAMES.items():
         row("", f"{called}: " + ("more than any device has" if needs[name] is None else gib(needs[name])) + ("" if reserved[name] is not None else "; runs out of memory here"))
+    for one in answer["devices"] if options.gpus > 1 else ():
+        seam = "more than any device has" if one["needs_bytes"]["seam"] is None else gib(one["needs_bytes"]["seam"])
+        row(f"cuda:{one['device']}", f"{gib(one['peak_live_bytes'])} live at most, {seam} with Seam: {'fits' if one['fits'] else 'does not fit'}")
     if answer["fails_at"]:
         row("fails", answer["fails_at"])
     shown = [holder for holder in answer["holders"][:HOLDERS] if holder["bytes"] >= SHOWN_BYTES]
@@ -427,9 +457,9 @@ def answer(arguments: list[str]) -> int:
     try:
         targets = [on(options, gpu) for gpu in gpus]
         for given, gpu in targets:
-            run = ask(given, program, gpu, timed=not given.here)
-            if given.here:
-                run.answer["unseen"].append("the time of an iteration: --here looks at memory alone")
+            run = ask(given, program, gpu, timed=not given.here and given.gpus == 1)
+            if given.here or given.gpus > 1:
+                run.answer["unseen"].append("the time of an iteration: it is estimated of one ghost GPU alone")
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(given, program, gpu, run)
             batches = None
