@@ -164,6 +164,29 @@ def check_mixtures() -> None:
     ok(not wrong, f"composed peaks of {PROGRAMS} programs: {wrong[:3]}")
 
 
+def recording(*visits: tuple[str, int, list[int]]) -> _compose.Recording:
+    """Of two blocks: piece 1, of 50 bytes, is made outside and handed to both; pieces 2 and 3 have 30 and 100."""
+    return _compose.Recording(0, 0, [_compose.Visit(*visit) for visit in visits], [50, 30, 100], [-1, 1, -1], [[0, 1], [], []], [0, -1, -1])
+
+
+def check_ends() -> None:
+    """What two blocks are handed ends where the later one lets it go, if it ever does."""
+    last = ("", -1, [3])
+    never = recording(("", -1, [1]), ("forward", 0, []), ("forward", 1, [2, -2]), last)
+    early = recording(("", -1, [1]), ("forward", 0, [-1]), ("forward", 1, [2, -2]), last)
+    within = recording(("", -1, [1]), ("forward", 0, []), ("forward", 1, [-1, 2, -2]), last)
+    behind = recording(("", -1, [1]), ("forward", 0, []), ("forward", 1, [2, -1, -2]), last)
+    table = ((never, early, 150), (early, never, 150), (early, early, 100), (within, behind, 100), (early, behind, 100))
+    for keep, swap, want in table:
+        got = _compose.compose({KEEP: keep, SWAP: swap}, [SWAP, KEEP])
+        ok(got == want, f"held by one, or by the other: {got} for {want}")
+    last = ("", -1, [])
+    within.visits[-1], behind.visits[-1] = _compose.Visit(*last), _compose.Visit(*last)
+    for keep, swap in ((within, behind), (behind, within)):
+        got = _compose.compose({KEEP: keep, SWAP: swap}, [SWAP, KEEP])
+        ok(got == 80, f"in one visit, behind the later request: {got}")
+
+
 def check_fewest() -> None:
     """No fewer blocks than needed, and no more."""
     wrong: list[str] = []
@@ -241,7 +264,7 @@ def check_borders() -> None:
 
 def main() -> int:
     """All checks."""
-    for check in (check_mixtures, check_fewest, check_loss, check_format, check_borders):
+    for check in (check_mixtures, check_ends, check_fewest, check_loss, check_format, check_borders):
         check()
     return end()
 
