@@ -338,12 +338,12 @@ def check_picture_files() -> None:
     _what_if.text = lambda *rest: ""
 
     def ask(options: object, program: object, gpu: str, *rest: object, **more: object) -> _what_if.Run:
-        return _what_if.Run({**answer, "gpu": gpu, "usable_bytes": 400 + len(gpu)}, "", {**result, "places": [f"{place} {gpu}" for place in PLACES]}, None, 0)
+        return _what_if.Run({**answer, "gpu": gpu, "usable_bytes": 400 + len(gpu)}, "", {**result, "places": [f"{place} {gpu}" for place in PLACES]}, None)
 
     def spoil(*rest: object, **more: object) -> _what_if.Run:
         new.unlink()
         new.mkdir()
-        return _what_if.Run(answer, "", result, None, 0)
+        return _what_if.Run(answer, "", result, None)
 
     _what_if.ask = ask  # type: ignore[assignment]
     _what_if.ask_tool = lambda arguments: [{"gpu": arguments[-1]}]

@@ -27,8 +27,8 @@ def tensors(value: Any) -> Iterator[Any]:
             yield from tensors(part)
     elif isinstance(value, dict):
         yield from tensors(tuple(value.values()))
-    elif dataclasses.is_dataclass(value):
-        yield from tensors(tuple(vars(value).values()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from tensors(tuple(getattr(value, part.name, None) for part in dataclasses.fields(value)))
 
 
 def first_node(value: Any) -> Any:
@@ -36,9 +36,20 @@ def first_node(value: Any) -> Any:
     return next((tensor.grad_fn for tensor in tensors(value) if tensor.grad_fn is not None), None)
 
 
+def address(tensor: Any) -> int:
+    """Of the memory of a tensor on a GPU, of this rank's part where it is distributed; 0: it has none."""
+    import torch
+
+    tensor = getattr(tensor, "_local_tensor", tensor)
+    try:
+        return tensor.untyped_storage().data_ptr() if isinstance(tensor, torch.Tensor) and tensor.is_cuda else 0
+    except (RuntimeError, NotImplementedError):  # of a subclass without a storage
+        return 0
+
+
 def addresses(value: Any) -> list[int]:
-    """Of the memory of tensors on the GPU."""
-    return [tensor.untyped_storage().data_ptr() for tensor in tensors(value) if tensor.is_cuda]
+    """Of the tensors on the GPU in arguments or results."""
+    return [at for tensor in tensors(value) if (at := address(tensor))]
 
 
 def is_compiled(model: Any) -> bool:

@@ -235,17 +235,6 @@ class Recorder:
             os._exit(0)
 
 
-def address(tensor: Any) -> int:
-    """Of the memory of a tensor on a GPU, of this rank's part where it is distributed; 0: it has none."""
-    import torch
-
-    tensor = getattr(tensor, "_local_tensor", tensor)
-    try:
-        return tensor.untyped_storage().data_ptr() if isinstance(tensor, torch.Tensor) and tensor.is_cuda else 0
-    except (RuntimeError, NotImplementedError):  # of a subclass without a storage
-        return 0
-
-
 def objects(kind: type) -> list[Any]:
     """All that there are of a class. A weak reference would be asked by isinstance()."""
     return [thing for thing in gc.get_objects() if issubclass(type(thing), kind)]
@@ -267,9 +256,9 @@ def labels_of_models() -> dict[int, tuple[str, str]]:
             part = part[: part.find("*") + 1] or part
             part = part.removeprefix("_orig_mod.")  # of torch.compile
             where = f"{type(module).__name__}.{part}" if part else type(module).__name__
-            labels[address(tensor)] = ("parameters", where)
+            labels[_borders.address(tensor)] = ("parameters", where)
             if tensor.is_leaf and tensor.grad is not None:
-                labels[address(tensor.grad)] = ("gradients", where)
+                labels[_borders.address(tensor.grad)] = ("gradients", where)
     labels.pop(0, None)
     return labels
 
@@ -279,9 +268,9 @@ def labels_of_parameters(optimizer: Any) -> dict[int, tuple[str, str]]:
     labels = labels_of_models()
     for group in optimizer.param_groups:
         for parameter in group["params"]:
-            labels.setdefault(address(parameter), ("parameters", "of no module"))
+            labels.setdefault(_borders.address(parameter), ("parameters", "of no module"))
             if parameter.grad is not None:
-                labels.setdefault(address(parameter.grad), ("gradients", "of no module"))
+                labels.setdefault(_borders.address(parameter.grad), ("gradients", "of no module"))
     labels.pop(0, None)
     return labels
 
@@ -289,7 +278,7 @@ def labels_of_parameters(optimizer: Any) -> dict[int, tuple[str, str]]:
 def labels_of_state(optimizer: Any) -> dict[int, tuple[str, str]]:
     """An optimizer's state: `exp_avg` and the like."""
     labels = {
-        address(value): ("optimizer", f"{type(optimizer).__name__}.{name}")
+        _borders.address(value): ("optimizer", f"{type(optimizer).__name__}.{name}")
         for state in list(optimizer.state.values())
         if isinstance(state, dict)
         for name, value in state.items()

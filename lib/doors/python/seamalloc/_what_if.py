@@ -7,6 +7,7 @@ for is replayed, on a device of that size, by Seam and by models of PyTorch's tw
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -48,7 +49,7 @@ class Run:
     peak_at: str  # where in the program
     result: dict[str, Any]  # of profile.json
     recording: _compose.Recording | None  # of an iteration; None: there is no whole one
-    seen_at_borders: int  # the most live bytes where modules begin and end
+    treated: dict[str, Run | NoAnswer] = field(default_factory=dict)  # with all of its blocks treated so, as far as it was run
 
 
 def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -238,7 +239,7 @@ def answer_of(result: dict[str, Any], answer: dict[str, Any], gpu: str) -> Run:
     answer["advice"] = advise(profile, most, result, answer["needs_bytes"], recording)
     answer.update(unseen=how_sure(result), margin_bytes=_margin.total(result["libraries"]))
     answer["within_margin"] = _margin.is_close(answer, "seam")
-    return Run(answer, profile.describe(at), result, recording, _compose.seen_at_borders(profile, result["borders"]))
+    return Run(answer, profile.describe(at), result, recording)
 
 
 def join(runs: list[Run]) -> Run:
@@ -283,14 +284,36 @@ def share(run: Run, machine: dict[str, Any], blocks: int) -> str:
     return f": {taken / run.answer['iteration_seconds_estimated']:.0%} of an iteration" if taken else ""
 
 
-def fewest(kept: Run, treated: Run, treatment: str, count: int) -> int:
+def treat_all(options: argparse.Namespace, program: list[str], gpu: str, run: Run, treatment: str) -> Run:
+    """The run with all of its blocks treated so; it is made once."""
+    count = run.result["blocks"][0]
+    if treatment not in run.treated:
+        say(f"{treatment} {count} of {count} blocks")
+        try:
+            run.treated[treatment] = ask(options, program, gpu, [treatment] * count)
+        except NoAnswer as failure:
+            run.treated[treatment] = failure
+    made = run.treated[treatment]
+    if isinstance(made, NoAnswer):
+        raise made
+    return made
+
+
+def recordings_of(run: Run, treatment: str, treated: Run) -> dict[str, _compose.Recording]:
+    """Of a run without treatment and one with, if they can be composed; else none."""
+    if run.recording is None or treated.recording is None:
+        return {}
+    found = {_compose.KEEP: run.recording, treatment: treated.recording}
+    return found if _compose.agree(found) else {}
+
+
+def fewest(run: Run, treated: Run, treatment: str, count: int) -> int:
     """How many blocks have to be treated, composed of a run with none and one with all. Seam takes what it took there above the live bytes."""
-    recordings = {_compose.KEEP: kept.recording, treatment: treated.recording}
-    known = {name: recording for name, recording in recordings.items() if recording is not None}
-    if len(known) < len(recordings) or not _compose.agree(known):
+    recordings = recordings_of(run, treatment, treated)
+    if not recordings:
         return count
     above = treated.answer["needs_bytes"]["seam"] - treated.answer["peak_live_bytes"]
-    return min(count, max(1, _compose.fewest(known, treatment, count, treated.answer["usable_bytes"] - above)))
+    return min(count, max(1, _compose.fewest(recordings, treatment, count, treated.answer["usable_bytes"] - above)))
 
 
 def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> list[dict[str, Any]]:
@@ -301,9 +324,8 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
     for treatment, (what, costs) in TREATMENTS.items() if count else ():
         if fits and treatment == _blocks.FROM_HOST:
             break  # dearer than each alone
-        say(f"{treatment} {count} of {count} blocks")
         try:
-            treated = ask(options, program, gpu, [treatment] * count)
+            treated = treat_all(options, program, gpu, run, treatment)
         except NoAnswer as failure:
             run.answer["unseen"].append(f"its blocks with {treatment}: {failure}")
             continue
@@ -331,13 +353,8 @@ def make_profile(options: argparse.Namespace, gpu: str, program: list[str], run:
         raise NoAnswer("--profile: the program's iterations have not become alike")
     recordings = {_compose.KEEP: run.recording}
     for treatment in TREATMENTS if count else ():
-        say(f"{treatment} {count} of {count} blocks")
-        try:
-            treated = ask(options, program, gpu, [treatment] * count).recording
-        except NoAnswer:
-            continue
-        if treated is not None and _compose.agree({_compose.KEEP: run.recording, treatment: treated}):
-            recordings[treatment] = treated
+        with contextlib.suppress(NoAnswer):
+            recordings.update(recordings_of(run, treatment, treat_all(options, program, gpu, run, treatment)))
     content = {
         "seamprofile": 1,
         "torch": run.result["torch"],
@@ -345,7 +362,7 @@ def make_profile(options: argparse.Namespace, gpu: str, program: list[str], run:
         "gpu": gpu,
         "blocks": {"count": count, "class": name},
         "peak_live_bytes": run.answer["peak_live_bytes"],
-        "seen_at_borders_bytes": run.seen_at_borders,
+        "seen_at_borders_bytes": _compose.seen_at_borders(read_profile(run.result), run.result["borders"]),
         "unseen": run.answer["unseen"],
         "work": run.result.get("work"),
         "recordings": {treatment: dataclasses.asdict(recording) for treatment, recording in recordings.items()},
@@ -385,6 +402,11 @@ def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dic
     return largest
 
 
+def needed(size: int | None) -> str:
+    """What an allocator needs, for people."""
+    return "more than any device has" if size is None else gib(size)
+
+
 def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, tuple[int, bool]] | None) -> str:
     """The answer for people."""
     answer = run.answer
@@ -404,10 +426,9 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
 
     row("needs", f"{gib(answer['peak_live_bytes'])} live at most ({run.peak_at}{whose})")
     for name, called in NAMES.items():
-        row("", f"{called}: " + ("more than any device has" if needs[name] is None else gib(needs[name])) + ("" if reserved[name] is not None else "; runs out of memory here"))
+        row("", f"{called}: " + needed(needs[name]) + ("" if reserved[name] is not None else "; runs out of memory here"))
     for one in answer["devices"] if options.gpus > 1 else ():
-        seam = "more than any device has" if one["needs_bytes"]["seam"] is None else gib(one["needs_bytes"]["seam"])
-        row(f"cuda:{one['device']}", f"{gib(one['peak_live_bytes'])} live at most, {seam} with Seam: {'fits' if one['fits'] else 'does not fit'}")
+        row(f"cuda:{one['device']}", f"{gib(one['peak_live_bytes'])} live at most, {needed(one['needs_bytes']['seam'])} with Seam: {'fits' if one['fits'] else 'does not fit'}")
     if answer["fails_at"]:
         row("fails", answer["fails_at"])
     shown = [holder for holder in answer["holders"][:HOLDERS] if holder["bytes"] >= SHOWN_BYTES]
@@ -457,8 +478,9 @@ def answer(arguments: list[str]) -> int:
     try:
         targets = [on(options, gpu) for gpu in gpus]
         for given, gpu in targets:
-            run = ask(given, program, gpu, timed=not given.here and given.gpus == 1)
-            if given.here or given.gpus > 1:
+            timed = not given.here and given.gpus == 1
+            run = ask(given, program, gpu, timed=timed)
+            if not timed:
                 run.answer["unseen"].append("the time of an iteration: it is estimated of one ghost GPU alone")
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(given, program, gpu, run)

@@ -17,7 +17,7 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ def accesses(operator: Any) -> tuple[dict[str, tuple[bool, bool]], list[str], li
     return known, [argument.name for argument in arguments], [result.alias_info is None for result in operator._schema.returns]
 
 
-def size(tensors: Sequence[Any]) -> int:
+def size(tensors: Iterable[Any]) -> int:
     """Bytes of these on the GPU; what is expanded is there once."""
     return sum(min(one.numel() * one.element_size(), one.untyped_storage().nbytes()) for one in tensors if one.is_cuda)
 
