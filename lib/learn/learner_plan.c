@@ -274,16 +274,29 @@ bool seam__learner_is_dear(const struct seam_learner *learner, uint64_t unlisted
 		(rc == SEAM_OK && seam__loaded_bytes(learner->loaded) > affordable_bytes(learner, unlisted_bytes));
 }
 
+/* The pool can have what a plan may cost; see plan_cost.h. Other processes use the device too. With `change`. */
+static bool has_room(const struct seam_memory *memory)
+{
+	uint64_t room_bytes = seam__memory_room(memory), free_bytes = 0, device_bytes = 0;
+	if (seam__drv_mem_info(memory->driver, &free_bytes, &device_bytes) == SEAM_CU_SUCCESS)
+		room_bytes = seam__bits_min(room_bytes, free_bytes);
+	return memory->reserved_bytes + room_bytes >= seam__plan_cost_room(memory->reserved_peak_bytes);
+}
+
 /* What stays, and where it lies: the survey, what is taken of the arena, and what further loaded plans have in common
  * with those that are open. With `change` all the time, so that chunks and loaded plans stay. */
 static enum seam_rc look_around(
 	struct seam_learner *learner, struct staying *staying, struct taken *taken, struct seam_pins *pins)
 {
 	const struct seam_loaded_plan *loaded = NULL;
-	seam__learner_stop(learner);
+	seam__mutex_lock(&learner->engine->change);
+	const bool has = has_room(&learner->engine->memory);
+	seam__mutex_lock(&learner->engine->lock);
 	seam__learner_note_most(learner);
 	learner->surveyed_at = seam__learner_time(learner).events;
-	enum seam_rc rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
+	enum seam_rc rc = SEAM_UNSUPPORTED;
+	if (has || seam__learner_extends(learner) != NULL) /* what fits the open arena costs nothing more */
+		rc = seam__survey_make(learner->engine, block_stays, staying, &learner->survey);
 	const struct seam_active_plan *open = seam__learner_extends(learner);
 	learner->extends = open != NULL;
 	if (rc == SEAM_OK)

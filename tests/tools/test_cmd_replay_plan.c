@@ -127,6 +127,27 @@ Test(cmd_replay_plan, nothing_is_returned_for_the_peaks_where_that_is_said)
 	cr_expect_not(releases[1]);
 }
 
+/* Of as much memory as the program takes without a plan, and of a per cent more. */
+Test(cmd_replay_plan, nothing_is_learnt_where_the_device_has_no_room_for_what_a_plan_may_cost)
+{
+	static const char *const trace = BUNDLED "/gpt2-345m.seamtrace.zst";
+	char words[400];
+	(void)snprintf(words, sizeof(words), "-n 8 --allocator seam --conf plan:off '%s'", trace);
+	json_t *array = command_run_json(words);
+	const long long without_bytes = json_long(json_array_get(array, 0), "peak_reserved_bytes");
+	json_decref(array);
+	for (unsigned percent = 0; percent <= 1; percent++) {
+		(void)snprintf(words, sizeof(words),
+			"-n 8 --plan auto --host-ns 100000 --conf deterministic:1 --capacity %lld '%s'",
+			without_bytes + without_bytes / 100 * percent, trace);
+		array = command_run_json(words);
+		const json_t *object = json_array_get(array, 0);
+		cr_expect_eq(json_long(object, "plan_adoptions"), percent, "%u", percent);
+		cr_expect_leq(json_long(object, "peak_reserved_bytes"), without_bytes, "%u", percent);
+		json_decref(array);
+	}
+}
+
 /* A bundled trace: of a small program, whose memory is a few chunks, no plan may be worth it. */
 Test(cmd_replay_plan, a_plan_is_learnt_while_the_program_runs)
 {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_scripts: a mistake on the command line of any script is answered in one line that names --help, before anything is done;
-# bench/verify and bench/sweep, on a small trace; and tools/gpu-check without a GPU. usage: test_scripts.sh SOURCE-ROOT BUILD-ROOT. TAP.
+# bench/verify, bench/sweep and bench/tight, on a small trace; and tools/gpu-check without a GPU. usage: test_scripts.sh SOURCE-ROOT BUILD-ROOT. TAP.
 set -u
 root=$1
 SEAM_BUILD=$2
@@ -41,13 +41,15 @@ verifies() {
 	return 1
 }
 
-for script in bench/run bench/sweep bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
+for script in bench/run bench/sweep bench/tight bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
 	ok "$script: an unknown option" refuses "'--frobnicate'" $script --frobnicate
 	ok "$script: help" sh -c '"$0" --help >help.txt && grep -q "^usage: " help.txt' "$root/$script"
 done
 ok 'sweep: no number' refuses '--iterations' bench/sweep --iterations
 ok 'sweep: not a number' refuses '--iterations' bench/sweep --iterations many
 ok 'sweep: no seeds' refuses "'program:9-3'" bench/sweep program:9-3
+ok 'tight: not a number' refuses '--more' bench/tight --more some program:27
+ok 'tight: neither a trace nor a program' refuses "'nothing'" bench/tight nothing
 ok 'verify: not a number' refuses '--limit' bench/verify --limit 0
 ok 'gpu-carry: two folders' refuses "'b'" tools/gpu-carry a b
 ok 'gpu-carry: made neither' test ! -e a
@@ -89,6 +91,7 @@ printf 'id,lower,upper,size\nw,0,9,268435456\na,1,4,2097152\n' >middle.csv
 ok 'sweep: a row' sh -c '"$0" --iterations 2 middle.csv | grep -q "^| middle | 0.25 GiB |.* 0 |$"' "$root/bench/sweep"
 ok 'sweep: a program, with a configuration' sh -c '"$0" --iterations 2 --conf stitch:growth program:27 | grep -Eq "^\| program:27 \| [0-9.]+ GiB \|( [0-9.]+ % \|){4}( [0-9.]+ \([0-9.]+\) \|){4} [0-9]+ \|$"' "$root/bench/sweep"
 ok 'sweep: a failure is an error, and the rest is there' sh -c 'echo broken >broken.csv; ! "$0" --summary broken.csv middle.csv >sweep.md 2>err.txt && grep -q "^| seam | 100.00 % " sweep.md && grep -q broken.csv err.txt' "$root/bench/sweep"
+ok 'tight: a row for each share' sh -c '"$0" --iterations 2 --more 0,5 middle.csv | grep -Eq "^\| 5 % \| 0 \| 0 \|  \| [01] \|$"' "$root/bench/tight"
 ok 'run: a row of each part' sh -c '"$0" --state state --iterations 3 static perturbed moe long middle.csv >run.md && [ "$(grep -c "^| middle | " run.md)" -eq 2 ] && grep -q "^| extra | middle | " run.md && grep -q "^| wide | middle | " run.md' "$root/bench/run"
 ok 'run: cost: of a trace and of a program' sh -c '"$0" --state state --iterations 3 cost middle.csv program:27 >cost.md && grep -q "^| middle | - | 0.25 |" cost.md && grep -q "^| program:27 | no | 16\.68 | .* | never | " cost.md' "$root/bench/run"
 ok 'run: cost: a failure is a row' sh -c 'echo broken >broken.csv; "$0" --state state --iterations 3 cost broken.csv middle.csv >cost.md && grep -q "^| broken | - | - | \*\*broken.csv: " cost.md && grep -q "^| middle " cost.md' "$root/bench/run"

@@ -16,3 +16,9 @@ Test(plan_cost, learnt_plan_may_take_a_share_more_than_was_reserved_or_than_live
 	cr_expect_eq(seam__plan_cost_limit(5120 * MIB, 4096 * MIB), 5125 * MIB);
 	cr_expect_eq(seam__plan_cost_limit(5120 * MIB, 5120 * MIB), 5130 * MIB);
 }
+
+Test(plan_cost, room_for_a_plan_is_a_share_more_than_was_reserved)
+{
+	cr_expect_eq(seam__plan_cost_room(5120 * MIB), 5140 * MIB);
+	cr_expect_eq(seam__plan_cost_room(0), 0);
+}
