@@ -223,3 +223,30 @@ REFUSED(cuTensorMapEncodeTiled,
 		const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps,
 		CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
 		CUtensorMapFloatOOBfill fill))
+
+/* What the installed cuDNN, which is asked what it would take (lib/ghost/stubs), wants to find in a driver before it
+ * says that an engine compiled at run time is there. It does not call them. By plain names: CUDA's headers turn some
+ * into others.
+ */
+#define FOUND(name)                                          \
+	EXPORTED CUresult found_##name(void) __asm__(#name); \
+	CUresult found_##name(void)                          \
+	{                                                    \
+		return CUDA_ERROR_NOT_SUPPORTED;             \
+	}
+
+FOUND(cuCtxPopCurrent)
+FOUND(cuCtxPushCurrent)
+FOUND(cuGetErrorName)
+FOUND(cuKernelGetAttribute)
+FOUND(cuKernelGetFunction)
+FOUND(cuKernelSetAttribute)
+FOUND(cuLibraryGetKernel)
+FOUND(cuLibraryLoadData)
+FOUND(cuLibraryLoadFromFile)
+FOUND(cuLibraryUnload)
+FOUND(cuLinkAddData)
+FOUND(cuLinkCreate)
+FOUND(cuLinkDestroy)
+FOUND(cuOccupancyMaxPotentialClusterSize)
+FOUND(cuStreamGetCtx)

@@ -41,6 +41,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
 EXPORTED void **__cudaRegisterFatBinary(void *binary);
 EXPORTED void __cudaRegisterFatBinaryEnd(void **handle);
 EXPORTED void __cudaUnregisterFatBinary(void **handle);
+EXPORTED char __cudaInitModule(void **handle);
 EXPORTED void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
 	void *thread, void *block, void *block_dim, void *grid_dim, int *warp_size);
 EXPORTED unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
@@ -64,6 +65,13 @@ void __cudaRegisterFatBinaryEnd(void **handle)
 void __cudaUnregisterFatBinary(void **handle)
 {
 	(void)handle;
+}
+
+/* For managed variables; whether they are there. */
+char __cudaInitModule(void **handle)
+{
+	(void)handle;
+	return 1;
 }
 
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *thread,
