@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import itertools
 import json
@@ -471,9 +472,9 @@ def check_batches() -> None:
 
 def check_margin() -> None:
     """An answer that something is missing from says so: who, how much, and where that could make the difference."""
-    libraries = {"cuDNN": (300 << 20, "conv2d"), "cuBLAS": (0, "")}
+    libraries = {"cuDNN": (300 << 20, "lstm"), "cuBLAS": (0, "")}
     lines = _margin.unseen(libraries)
-    ok(any("cuDNN" in line and "conv2d" in line and "up to 300.0 MiB" in line for line in lines), f"a library and its bytes: {lines}")
+    ok(any("cuDNN" in line and "lstm" in line and "up to 300.0 MiB" in line for line in lines), f"a library and its bytes: {lines}")
     ok(any("cuBLAS" in line and "0 bytes" in line for line in lines) and _margin.total(libraries) == 300 << 20, "one that adds nothing")
     answer = {"fits": True, "usable_bytes": 1000 << 20, "margin_bytes": _margin.total(libraries), "reserved_bytes": {"native": 1, "expandable": 1, "seam": 1}}
     table = (
@@ -489,25 +490,64 @@ def check_margin() -> None:
         ok(_margin.then(answer) == ": it fits with Seam then" + ", but by less than what is not seen" * (needs[2] > 700), f"{needs}: {_margin.then(answer)}")
     answer["reserved_bytes"] = {"native": None, "expandable": None, "seam": None}
     ok(_margin.remark(answer, libraries, _what_if.NAMES) == "" and _margin.then({**answer, "fits": False}) == "", "nothing of what does not fit")
-    ok(_margin.padded((2, 3, 5)) == 2 * 8 * 5 and _margin.padded((2, 16)) == 32 and _margin.padded((7,)) == 7 and _margin.padded(()) == 1, "channels are filled up")
+
+
+def recurrent_parts(library: Any, cell: int, directions: int, layers: int, sizes: tuple[int, int, int]) -> tuple[int, list[tuple[int, int]]]:
+    """Of a recurrent network: the bytes of its weights, and where each part begins and ends, in order."""
+    rnn, matrix, bias, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t()
+    library.cudnnCreateRNNDescriptor(ctypes.byref(rnn))
+    for tensor in (matrix, bias):
+        library.cudnnCreateTensorDescriptor(ctypes.byref(tensor))
+    library.cudnnSetRNNDescriptor_v8(rnn, 0, cell, 2, directions - 1, 0, 0, 0, 0, *sizes, layers, None, 0)
+    library.cudnnGetRNNWeightSpaceSize(None, rnn, ctypes.byref(size))
+    space, parts = 1 << 20, []
+    for pseudo_layer, number in itertools.product(range(layers * directions), range(2 * {2: 4, 3: 3}.get(cell, 1) + (sizes[1] != sizes[2]))):
+        places = [ctypes.c_void_p(), ctypes.c_void_p()]
+        library.cudnnGetRNNWeightParams(None, rnn, pseudo_layer, size, ctypes.c_void_p(space), number, matrix, ctypes.byref(places[0]), bias, ctypes.byref(places[1]))
+        for tensor, place in zip((matrix, bias), places, strict=True):
+            kind, rank, dims, strides = ctypes.c_int(), ctypes.c_int(), (ctypes.c_int * 3)(), (ctypes.c_int * 3)()
+            library.cudnnGetTensorNdDescriptor(tensor, 3, ctypes.byref(kind), ctypes.byref(rank), dims, strides)
+            if place.value:
+                parts.append((place.value - space, place.value - space + 4 * dims[1] * dims[2]))
+    return size.value, sorted(parts)
 
 
 def check_stubs() -> None:
-    """Every function of a stub library is one that the compiler takes, and gives back what its callers read."""
+    """Stub libraries: the compiler has nothing to say of them, and they give back what their callers read."""
+    compiler = os.environ.get("CC")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        names = [*_ghost.RESULTS, "cublasSomethingNew"]
-        _ghost.compile_stub("libcublas.so.99", _ghost.source(names, 130200), folder)
-        symbols = subprocess.run(["nm", "-D", "--defined-only", str(folder / "libcublas.so.99")], capture_output=True, text=True, check=True).stdout
-        ok(all(f" {one}@@libcublas.so.99" in symbols for one in names), "all names are there, with NVIDIA's version")
-        import ctypes
-
-        library = ctypes.CDLL(str(folder / "libcublas.so.99"))
-        handle, count, results = ctypes.c_void_p(), ctypes.c_int(), (ctypes.c_char * 104)(*b"x" * 104)
-        ok(library.cublasCreate_v2(ctypes.byref(handle)) == 0 and handle.value, "a handle is something")
-        ok(library.cublasLtGetVersion() == 130200 and library.cublasSomethingNew(1, 2) == 0, "the version is what was given")
-        library.cublasLtMatmulAlgoGetHeuristic(*(ctypes.c_void_p() for _ in range(7)), 1, results, ctypes.byref(count))
-        ok(count.value == 1 and not any(results.raw), "one algorithm without a workspace")
+        os.environ["CC"] = f"{compiler or 'cc'} -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+        libraries: dict[str, Any] = {}
+        for kind in sorted(path.stem for path in _ghost.written_out().glob("*.c")):
+            names = ["cublasCreate_v2", f"{kind}SomethingNew"]
+            _ghost.compile_stub(f"lib{kind}.so.99", names, ["-DVERSION=91304", "-DCUDA=13020", '-DINSTALLED="/not installed"'], folder)
+            symbols = subprocess.run(["nm", "-D", "--defined-only", str(folder / f"lib{kind}.so.99")], capture_output=True, text=True, check=True).stdout
+            ok(all(f" {one}@@lib{kind}.so.99" in symbols for one in names), f"{kind}: all names are there, with NVIDIA's version")
+            libraries[kind] = ctypes.CDLL(str(folder / f"lib{kind}.so.99"))
+    os.environ.pop("CC") if compiler is None else os.environ.update(CC=compiler)
+    handle, count, results = ctypes.c_void_p(), ctypes.c_int(), (ctypes.c_char * 104)(*b"x" * 104)
+    ok(libraries["cublas"].cublasCreate_v2(ctypes.byref(handle)) == 0 and handle.value, "a function that is written out takes its namesake's place")
+    ok(libraries["cublasLt"].cublasLtGetVersion() == 91304 and libraries["cublas"].cublasSomethingNew(1, 2) == 0, "the version is what was given, and others succeed")
+    libraries["cublasLt"].cublasLtMatmulAlgoGetHeuristic(*(ctypes.c_void_p() for _ in range(7)), 1, results, ctypes.byref(count))
+    ok(count.value == 1 and not any(results.raw), "one algorithm without a workspace")
+    size = ctypes.c_size_t(77)
+    lengths = (ctypes.c_longlong * 2)(10, 20)
+    libraries["cufft"].cufftXtMakePlanMany(1, 2, lengths, None, *(ctypes.c_longlong(1) for _ in range(2)), 0, None, *(ctypes.c_longlong(1) for _ in range(2)), 4, ctypes.c_longlong(3), ctypes.byref(size), 4)
+    ok(size.value == 3 * 200 * 8, f"a transform's numbers once: {size.value}")
+    count.value = 77
+    libraries["cusolver"].cusolverDnZheevjBatched_bufferSize(None, 1, 0, 8, None, 8, None, ctypes.byref(count), None, 3)
+    ok(count.value == 0, "a decomposition says what it takes")
+    cudnn = libraries["cudnn"]
+    ok([cudnn.cudnnGetProperty(which, ctypes.byref(count)) or count.value for which in range(3)] == [9, 13, 4], "a version in parts")
+    ok(cudnn.cudnnBackendCreateDescriptor(17, ctypes.byref(handle)) == 3000, "nothing is told of graphs where no cuDNN is installed")
+    for cell, directions, layers, sizes in itertools.product((0, 2, 3), (1, 2), (1, 3), ((5, 7, 7), (5, 7, 3))):
+        whole, parts = recurrent_parts(cudnn, cell, directions, layers, sizes)
+        inside = parts[0][0] == 0 and parts[-1][1] == whole and all(end == begin for (_, end), (begin, _) in itertools.pairwise(parts))
+        given, hidden, made = sizes
+        gates = {2: 4, 3: 3}.get(cell, 1)
+        rows = sum(gates * hidden * ((made * directions if layer else given) + made + 2) + (hidden * made if hidden != made else 0) for layer in range(layers))
+        ok(inside and whole == 4 * directions * rows, f"cell {cell}, {directions} directions, {layers} layers, {sizes}: {whole} bytes of weights for {4 * directions * rows}, side by side")
 
 
 def check_refusals() -> None:

@@ -1,7 +1,6 @@
 """operators.py: what programs that train models call of PyTorch, one by one: name -> a program of it, on the CUDA device.
 
-OPERATORS run. REFUSED raise: they need a library of NVIDIA's that is not there, or what they find
-is checked by the host. NEWER are those of OPERATORS that a PyTorch older than their number may check, and raise.
+OPERATORS run. REFUSED raise: what they find is checked by the host. NEWER are those of OPERATORS that a PyTorch older than their number may check, and raise.
 """
 
 from __future__ import annotations
@@ -74,11 +73,17 @@ def autocast(dtype: torch.dtype) -> torch.Tensor:
         return F.cross_entropy(module(nn.Linear(32, 10))(r(4, 32)), i(10, 4))
 
 
-def attention(backend: object, mask: bool = False, causal: bool = True, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+def attention(backend: object, mask: bool = False, causal: bool = True, dtype: torch.dtype = torch.bfloat16, dropout: float = 0.1) -> torch.Tensor:
     q, k, v = (r(2, 8, 128, 64, dtype=dtype) for _ in range(3))
     given = torch.zeros(128, 128, device=DEVICE, dtype=dtype) if mask else None
     with torch.nn.attention.sdpa_kernel(backend):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=given, is_causal=causal and not mask, dropout_p=0.1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=given, is_causal=causal and not mask, dropout_p=dropout)
+
+
+def flagged(flag: str, function: Callable[[], torch.Tensor], value: bool = True) -> torch.Tensor:
+    """With a flag of torch.backends.cudnn, for the backward pass too."""
+    setattr(torch.backends.cudnn, flag, value)
+    return function()
 
 
 def grouped_attention() -> torch.Tensor:
@@ -86,9 +91,9 @@ def grouped_attention() -> torch.Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
 
-def graph() -> None:
-    model = module(nn.Linear(32, 32))
-    given = z(4, 32)
+def graph(made: nn.Module, shape: tuple[int, ...]) -> None:
+    model = module(made)
+    given = z(*shape)
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -291,6 +296,7 @@ def compiled() -> torch.Tensor:
     return torch.compile(lambda x: F.layer_norm(x.sin() + 1, (64,)).sum(-1))(r(64, 64))
 
 
+CUDNN = torch.nn.attention.SDPBackend.CUDNN_ATTENTION
 MATH = torch.nn.attention.SDPBackend.MATH
 FLASH = torch.nn.attention.SDPBackend.FLASH_ATTENTION
 EFFICIENT = torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION
@@ -484,6 +490,13 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "conv3d": lambda: F.conv3d(r(2, 3, 8, 8, 8), r(4, 3, 3, 3, 3)),
     "conv_transpose2d": lambda: F.conv_transpose2d(r(2, 16, 8, 8), r(16, 8, 3, 3), stride=2),
     "conv_transpose1d": lambda: F.conv_transpose1d(r(2, 16, 8), r(16, 8, 3), stride=2),
+    "conv_transpose3d": lambda: F.conv_transpose3d(r(2, 8, 4, 4, 4), r(8, 4, 3, 3, 3), stride=2, output_padding=1),
+    "conv1d, float16": lambda: F.conv1d(r(2, 8, 64, dtype=torch.float16), r(8, 8, 3, dtype=torch.float16), r(8, dtype=torch.float16)),
+    "conv3d in groups, channels last": lambda: F.conv3d(r(2, 8, 8, 8, 8).contiguous(memory_format=torch.channels_last_3d), r(8, 2, 3, 3, 3), groups=4),
+    "convolutions, measured": lambda: flagged("benchmark", lambda: F.conv2d(r(2, 16, 32, 32), r(16, 16, 3, 3))),
+    "convolutions, deterministic": lambda: flagged("deterministic", lambda: F.conv2d(r(2, 16, 32, 32), r(16, 16, 3, 3))),
+    "convolutions without cuDNN": lambda: flagged("enabled", lambda: F.conv2d(r(2, 16, 32, 32), r(16, 16, 3, 3)), False),
+    "graph of a convolution": lambda: graph(nn.Sequential(nn.Conv2d(1, 8, 3), nn.BatchNorm2d(8)), (4, 1, 32, 32)),
     "max_pool1d": lambda: F.max_pool1d(r(2, 3, 16), 2),
     "max_pool2d": lambda: F.max_pool2d(r(2, 3, 16, 16), 2),
     "max_pool2d, channels last": lambda: F.max_pool2d(r(2, 8, 16, 16).contiguous(memory_format=torch.channels_last), 3, 2, 1),
@@ -505,6 +518,8 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "interpolate, trilinear": lambda: F.interpolate(r(1, 3, 4, 8, 8), scale_factor=2, mode="trilinear"),
     "interpolate, linear": lambda: F.interpolate(r(1, 3, 8), scale_factor=2, mode="linear"),
     "interpolate, area": lambda: F.interpolate(r(1, 3, 8, 8), size=4, mode="area"),
+    "grid_sample by cuDNN": lambda: F.grid_sample(r(1, 3, 8, 8), r(1, 4, 4, 2), align_corners=True),
+    "affine_grid by cuDNN": lambda: F.affine_grid(r(1, 2, 3), [1, 3, 8, 8], align_corners=True),
     "grid_sample": lambda: F.grid_sample(r(1, 3, 8, 8), r(1, 4, 4, 2), align_corners=False),
     "affine_grid": lambda: F.affine_grid(r(1, 2, 3), [1, 3, 8, 8], align_corners=False),
     "channel_shuffle": lambda: F.channel_shuffle(r(1, 8, 4, 4), 2),
@@ -513,6 +528,10 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "lstm of packed sequences": packed,
     "gru": lambda: module(nn.GRU(16, 16, bidirectional=True))(r(8, 4, 16))[0],
     "rnn": lambda: module(nn.RNN(16, 16))(r(8, 4, 16))[0],
+    "lstm with projections": lambda: module(nn.LSTM(16, 32, 2, proj_size=8))(r(8, 4, 16))[0],
+    "lstm, float16, both ways": lambda: module(nn.LSTM(16, 32, 3, bidirectional=True)).half()(r(8, 4, 16, dtype=torch.float16))[0],
+    "lstm without biases": lambda: module(nn.LSTM(16, 16, bias=False))(r(8, 4, 16))[0],
+    "rnn, relu": lambda: module(nn.RNN(16, 16, nonlinearity="relu"))(r(8, 4, 16))[0],
     "lstm cell": lambda: module(nn.LSTMCell(16, 16))(r(4, 16))[0],
     "attention": lambda: F.scaled_dot_product_attention(*(r(2, 8, 64, 64, dtype=torch.bfloat16) for _ in range(3)), is_causal=True),
     "attention of float32": lambda: F.scaled_dot_product_attention(*(r(2, 8, 64, 64) for _ in range(3)), is_causal=True),
@@ -522,6 +541,9 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "attention, memory efficient": lambda: attention(EFFICIENT),
     "attention, memory efficient, with a mask": lambda: attention(EFFICIENT, mask=True),
     "attention, memory efficient, float32": lambda: attention(EFFICIENT, dtype=torch.float32),
+    "attention, cuDNN": lambda: attention(CUDNN, dropout=0.0),
+    "attention, cuDNN, all": lambda: attention(CUDNN, causal=False, dtype=torch.float16, dropout=0.0),
+    "attention, cuDNN, with a mask": lambda: attention(CUDNN, mask=True, dropout=0.0),
     "attention, math": lambda: attention(MATH),
     "attention, math, with a mask": lambda: attention(MATH, mask=True),
     "attention of groups": grouped_attention,
@@ -529,6 +551,34 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "transformer layer": lambda: module(nn.TransformerEncoderLayer(32, 4, batch_first=True))(r(2, 5, 32)),
     "transformer layer, evaluation": lambda: module(nn.TransformerEncoderLayer(32, 4, batch_first=True)).eval()(r(2, 5, 32).detach()),
     "transformer": lambda: module(nn.Transformer(32, 4, 1, 1, 64))(r(5, 2, 32), r(6, 2, 32)),
+    # linear algebra, Fourier transforms, sparse matrices
+    "fft": lambda: torch.fft.fft(r(100)),
+    "rfft2": lambda: torch.fft.rfft2(r(8, 8)),
+    "stft": lambda: torch.stft(r(1000), 64, window=torch.hann_window(64, device=DEVICE), return_complex=True),
+    "svd": lambda: torch.linalg.svd(r(10, 10)),
+    "eigh": lambda: torch.linalg.eigh(r(10, 10)),
+    "qr": lambda: torch.linalg.qr(r(10, 10)),
+    "cholesky": lambda: torch.linalg.cholesky(r(10, 10)),
+    "inv": lambda: torch.linalg.inv(r(10, 10)),
+    "solve": lambda: torch.linalg.solve(r(10, 10), r(10, 2)),
+    "det": lambda: torch.linalg.det(r(10, 10)),
+    "lstsq": lambda: torch.linalg.lstsq(r(10, 10), r(10, 2)).solution,
+    "sparse product": lambda: sparse(torch.sparse_coo) @ r(10, 2).detach(),
+    "sparse product, by rows": lambda: sparse(torch.sparse_csr) @ r(10, 2).detach(),
+    "lu": lambda: torch.linalg.lu(r(10, 10)),
+    "cholesky_solve": lambda: torch.cholesky_solve(r(10, 2), r(10, 10)),
+    "solve_triangular": lambda: torch.linalg.solve_triangular(r(10, 10), r(10, 2), upper=True),
+    "pinv": lambda: torch.linalg.pinv(r(10, 8)),
+    "decompositions of many": lambda: [f(r(4, 10, 10).detach()) for f in (torch.linalg.svd, torch.linalg.eigh, torch.linalg.qr, torch.linalg.cholesky, torch.linalg.inv, torch.linalg.det)],
+    "decompositions of complex numbers": lambda: [f(r(10, 10, dtype=torch.complex64).detach()) for f in (torch.linalg.svd, torch.linalg.eigh, torch.linalg.qr, torch.linalg.inv)],
+    "decompositions of double": lambda: [f(r(300, 300, dtype=torch.float64).detach()) for f in (torch.linalg.svd, torch.linalg.eigh, torch.linalg.qr, torch.linalg.cholesky)],
+    "fft and back": lambda: torch.fft.irfftn(torch.fft.rfftn(r(4, 8, 8))),
+    "fft of a prime": lambda: torch.fft.fft(r(3, 1009)),
+    "sparse times sparse": lambda: sparse(torch.sparse_csr) @ sparse(torch.sparse_csr),
+    "sparse plus sparse": lambda: sparse(torch.sparse_csr) + sparse(torch.sparse_csr),
+    "sparse product with a gradient": lambda: torch.sparse.mm(sparse(torch.sparse_coo), r(10, 2)),
+    "sparse times a vector": lambda: sparse(torch.sparse_csr) @ r(10).detach(),
+    "orthogonal_": lambda: nn.init.orthogonal_(z(8, 8)),
     # losses
     "cross_entropy": lambda: F.cross_entropy(r(8, 50257), i(50257, 8)),
     "cross_entropy of pictures": lambda: F.cross_entropy(r(2, 10, 8, 8), i(10, 2, 8, 8)),
@@ -542,6 +592,7 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "smooth_l1_loss": lambda: F.smooth_l1_loss(r(8), r(8)),
     "huber_loss": lambda: F.huber_loss(r(8), r(8)),
     "kl_div": lambda: F.kl_div(r(8, 10).log_softmax(1), r(8, 10).softmax(1), reduction="batchmean"),
+    "ctc_loss by cuDNN": lambda: F.ctc_loss(r(50, 4, 20).log_softmax(2), i(19, 40).int() + 1, torch.full((4,), 50, dtype=torch.int32, device=DEVICE), torch.full((4,), 10, dtype=torch.int32, device=DEVICE)),
     "ctc_loss": lambda: F.ctc_loss(r(50, 4, 20).log_softmax(2), i(19, 4, 10) + 1, torch.full((4,), 50), torch.full((4,), 10)),
     "cosine_embedding_loss": lambda: F.cosine_embedding_loss(r(8, 4), r(8, 4), torch.ones(8, device=DEVICE)),
     "triplet_margin_loss": lambda: F.triplet_margin_loss(r(8, 4), r(8, 4), r(8, 4)),
@@ -592,7 +643,7 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "data loader with pinned memory": loader,
     "streams": streams,
     "events with times": events,
-    "graph": graph,
+    "graph": lambda: graph(nn.Linear(32, 32), (4, 32)),
     "graphed callables": graphed_callables,
     "statistics": memory,
     "storage that is resized": resized,
@@ -611,22 +662,9 @@ OPERATORS: dict[str, Callable[[], object]] = {
     "quantized per tensor": lambda: torch.fake_quantize_per_tensor_affine(r(9), 0.1, 0, -128, 127),
 }
 
-# What computes in cuSOLVER, cuFFT, cuSPARSE. Last, what looks at numbers, all of which are 0.
+# What looks at numbers on the host, all of which are 0.
 REFUSED: dict[str, Callable[[], object]] = {
-    "fft": lambda: torch.fft.fft(r(100)),
-    "rfft2": lambda: torch.fft.rfft2(r(8, 8)),
-    "stft": lambda: torch.stft(r(1000), 64, window=torch.hann_window(64, device=DEVICE), return_complex=True),
-    "svd": lambda: torch.linalg.svd(r(10, 10)),
-    "eigh": lambda: torch.linalg.eigh(r(10, 10)),
-    "qr": lambda: torch.linalg.qr(r(10, 10)),
-    "cholesky": lambda: torch.linalg.cholesky(r(10, 10)),
-    "inv": lambda: torch.linalg.inv(r(10, 10)),
-    "solve": lambda: torch.linalg.solve(r(10, 10), r(10, 2)),
-    "det": lambda: torch.linalg.det(r(10, 10)),
-    "lstsq": lambda: torch.linalg.lstsq(r(10, 10), r(10, 2)).solution,
-    "sparse product": lambda: sparse(torch.sparse_coo) @ r(10, 2).detach(),
-    "sparse product, by rows": lambda: sparse(torch.sparse_csr) @ r(10, 2).detach(),
-    "orthogonal_": lambda: nn.init.orthogonal_(z(8, 8)),
+    "eig": lambda: torch.linalg.eig(r(10, 10).detach()),
     "mode of a long row": lambda: i(9, 2, 5000).mode(1),
     "distribution with validated arguments": lambda: torch.distributions.Normal(r(4).detach(), torch.ones(4, device=DEVICE)),
 }

@@ -1,8 +1,8 @@
 """The ghost GPU: libraries that stand in for CUDA's, so that PyTorch's own code runs where no GPU is, and computes nothing.
 
 A process has it from before it imports PyTorch until it ends (load()): for children made for it, never for a user's own process. Seam brings the driver and the
-runtime (lib/ghost). The libraries of products (cuBLAS, cuBLASLt) and of copies between GPUs (NCCL) are made here, of the names of the installed ones: functions that
-succeed and do nothing, compiled once for each PyTorch and kept in the user's cache.
+runtime (lib/ghost). The libraries that compute (STUBBED) and the one for copies between GPUs (NCCL) are made here, of the names of the installed ones: functions that
+succeed and do nothing, but those that give something back, which are written out (lib/ghost/stubs). They are compiled once for each PyTorch and kept in the user's cache.
 """
 
 from __future__ import annotations
@@ -22,37 +22,12 @@ from pathlib import Path
 
 from . import build
 
-STUBBED = ("libcublas", "libcublasLt")
+STUBBED = ("libcublas", "libcublasLt", "libcudnn", "libcufft", "libcusolver", "libcusparse")
 WANTED = re.compile(r"^\s+U (\w+)@(\S+)$", re.MULTILINE)
 NCCL = re.compile(r" [TW] (nccl\w+)$", re.MULTILINE)  # its names have no version
 HAD = re.compile(r" T (\w+)@+(\S+)$", re.MULTILINE)
-
-# What the functions that give something back do. All others return 0, which is success.
-RESULTS = {
-    "cublasCreate_v2": "int NAME(void **handle) { *handle = object; return 0; }",
-    "cublasGetMathMode": "int NAME(void *handle, int *mode) { (void)handle; *mode = 0; return 0; }",
-    "cublasGetPointerMode_v2": "int NAME(void *handle, int *mode) { (void)handle; *mode = 0; return 0; }",
-    "cublasGetVersion_v2": "int NAME(void *handle, int *version) { (void)handle; *version = VERSION; return 0; }",
-    "cublasGetStatusString": 'const char *NAME(int status) { (void)status; return "a stub has no errors"; }',
-    "ncclGetErrorString": 'const char *NAME(int status) { (void)status; return "a stub has no errors"; }',
-    "ncclGetVersion": "int NAME(int *version) { *version = VERSION; return 0; }",
-    "cublasLtGetVersion": "size_t NAME(void) { return VERSION; }",
-    "cublasLtMatmulDescCreate": "int NAME(void **made) { *made = object; return 0; }",
-    "cublasLtMatmulPreferenceCreate": "int NAME(void **made) { *made = object; return 0; }",
-    "cublasLtMatrixLayoutCreate": "int NAME(void **made) { *made = object; return 0; }",
-    # One algorithm, which needs no workspace of its own: PyTorch has taken one already by then.
-    "cublasLtMatmulAlgoGetHeuristic": """
-int NAME(void *handle, void *operation, void *a, void *b, void *c, void *d, void *preference, int wanted, void *results, int *count)
-{
-	(void)handle; (void)operation; (void)a; (void)b; (void)c; (void)d; (void)preference; (void)wanted;
-	memset(results, 0, 104); /* sizeof(cublasLtMatmulHeuristicResult_t) */
-	*count = 1;
-	return 0;
-}""",
-}
 DRIVER = "libcuda.so.1"
 ENDLESS = "4096G"
-HEAD = "#include <stddef.h>\n#include <string.h>\nstatic long object[64]; /* what every handle points to */\n"
 
 
 def wanted(torch: build.Torch) -> dict[str, list[str]]:
@@ -72,60 +47,75 @@ def wanted(torch: build.Torch) -> dict[str, list[str]]:
     return {soname: sorted(names) for soname, names in sorted(found.items())}
 
 
-def source(names: list[str], version: int) -> str:
-    """A library's source."""
-    lines = [HEAD]
-    for name in names:
-        lines.append(RESULTS.get(name, "int NAME(void) { return 0; }").replace("NAME", name).replace("VERSION", str(version)))
-    return "\n".join(lines) + "\n"
+def source(names: list[str]) -> str:
+    """The functions of a library that only succeed. One that is written out takes the place of its namesake."""
+    return "".join(f"__attribute__((weak)) int {name}(void) {{ return 0; }}\n" for name in names)
 
 
-def version_number(torch: build.Torch) -> int:
-    """What cuBLAS calls its own version, of the CUDA that PyTorch was built with."""
+def written_out() -> Path:
+    """The folder of the functions that do more: in the package, or in the repository that it is used from."""
+    here = Path(__file__).resolve().parent
+    found = [folder for folder in (here / "sources/stubs", here.parents[2] / "ghost/stubs") if (folder / "stub.h").is_file()]
+    if not found:
+        raise build.BuildError(f"the stub libraries' sources are neither in {here / 'sources/stubs'} nor in {here.parents[2] / 'ghost/stubs'}")
+    return found[0]
+
+
+def cuda_number(torch: build.Torch) -> int:
+    """The CUDA that PyTorch was built with, as CUDA's runtime has it."""
     major, _, minor = torch.cuda.partition(".")
-    return int(major) * 10000 + int(minor or 0) * 100
+    return int(major) * 1000 + int(minor or 0) * 10
 
 
-def nccl_number(torch: build.Torch) -> int:
-    """What NCCL calls its own version, of the installed one."""
-    names = [path.name for path in torch.libraries.parent.parent.glob("nvidia_nccl*.dist-info")]
+def package_number(torch: build.Torch, package: str) -> int:
+    """The version of an installed package, as NCCL and cuDNN say it."""
+    names = [path.name for path in torch.libraries.parent.parent.glob(f"{package}*.dist-info")]
     parts = re.findall(r"-(\d+)\.(\d+)\.(\d+)", " ".join(names))
     return int(parts[0][0]) * 10000 + int(parts[0][1]) * 100 + int(parts[0][2]) if parts else 0
 
 
-def compile_stub(soname: str, text: str, folder: Path) -> None:
+def macros(torch: build.Torch, soname: str) -> list[str]:
+    """What a library's source is told: its version, CUDA's, and the place of the installed one."""
+    package = {"libnccl": "nvidia_nccl", "libcudnn": "nvidia_cudnn"}.get(soname.split(".so.")[0])
+    version = package_number(torch, package) if package else cuda_number(torch) * 10
+    installed = next(iter(torch.libraries.parent.parent.glob(f"nvidia/*/lib/{soname}")), Path("/not installed"))
+    return [f"-DVERSION={version}", f"-DCUDA={cuda_number(torch)}", f'-DINSTALLED="{installed}"']
+
+
+def compile_stub(soname: str, names: list[str], macros: list[str], folder: Path) -> None:
     """Compiles one library. Its names have a version, as NVIDIA's have."""
     compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
     if shutil.which(compiler[0]) is None:
         raise build.BuildError(f"no C compiler: {compiler[0]} was not found; set CC")
-    unit, names = folder / f"{soname}.c", folder / f"{soname}.map"
-    unit.write_text(text, encoding="utf-8")
-    names.write_text(f"{soname} {{ global: *; }};\n", encoding="utf-8")
-    build.run([*compiler, "-std=c11", "-O1", "-fPIC", "-shared", str(unit), "-o", str(folder / soname), f"-Wl,-soname,{soname}", f"-Wl,--version-script={names}"])
+    own = written_out() / f"{soname.split('.so.')[0].removeprefix('lib')}.c"
+    unit, versions = folder / f"{soname}.c", folder / f"{soname}.map"
+    unit.write_text(source(names), encoding="utf-8")
+    versions.write_text(f"{soname} {{ global: *; }};\n", encoding="utf-8")
+    made = ["-o", str(folder / soname), f"-Wl,-soname,{soname}", f"-Wl,--version-script={versions}", "-pthread", "-ldl"]
+    build.run([*compiler, "-std=c11", "-O1", "-fPIC", "-shared", *macros, str(unit), *([str(own)] if own.is_file() else []), *made])
     unit.unlink()
-    names.unlink()
+    versions.unlink()
 
 
 def stubs(torch: build.Torch) -> list[Path]:
     """The stub libraries for this PyTorch, out of the cache or made now."""
     if shutil.which("nm") is None:
         raise build.BuildError("nm was not found (Debian: binutils), which tells which functions of cuBLAS PyTorch wants")
-    versions = {True: nccl_number(torch), False: version_number(torch)}
-    texts = {soname: source(names, versions[soname.startswith("libnccl")]) for soname, names in wanted(torch).items()}
-    digest = hashlib.sha256("".join(texts.values()).encode()).hexdigest()[:16]
+    made = {soname: (names, macros(torch, soname)) for soname, names in wanted(torch).items()}
+    digest = hashlib.sha256(repr(made).encode() + b"".join(path.read_bytes() for path in sorted(written_out().iterdir()))).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seam" / "ghost"
     folder = cache / f"{torch.version}-{digest}"
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch) / "made"
-            made.mkdir()
-            for soname, text in texts.items():
-                compile_stub(soname, text, made)
+            new = Path(scratch) / "made"
+            new.mkdir()
+            for soname, (names, told) in made.items():
+                compile_stub(soname, names, told, new)
             # Somebody else may have been as fast: theirs is the same.
             with contextlib.suppress(OSError):
-                made.rename(folder)
-    return [folder / soname for soname in texts]
+                new.rename(folder)
+    return [folder / soname for soname in made]
 
 
 def folders() -> list[Path]:
