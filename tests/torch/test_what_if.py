@@ -475,6 +475,7 @@ def check_margin() -> None:
     libraries = {"cuDNN": (300 << 20, "lstm"), "cuBLAS": (0, "")}
     lines = _margin.unseen(libraries)
     ok(any("cuDNN" in line and "lstm" in line and "up to 300.0 MiB" in line for line in lines), f"a library and its bytes: {lines}")
+    ok(any("counted" in line and "0 bytes" in line for line in _margin.unseen({"cuDNN": (0, "conv2d")})), "a library that tells what it takes")
     ok(any("cuBLAS" in line and "0 bytes" in line for line in lines) and _margin.total(libraries) == 300 << 20, "one that adds nothing")
     answer = {"fits": True, "usable_bytes": 1000 << 20, "margin_bytes": _margin.total(libraries), "reserved_bytes": {"native": 1, "expandable": 1, "seam": 1}}
     table = (

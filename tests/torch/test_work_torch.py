@@ -29,7 +29,6 @@ _ghost.load(LIBRARIES)
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-torch.backends.cuda.enable_cudnn_sdp(False)
 STEPPING = [False]
 
 
@@ -137,6 +136,29 @@ def check_bytes() -> None:
     del half
 
 
+def check_cudnn() -> None:
+    """cuDNN's work is that of PyTorch's own kernels; its workspaces are there: another layout of tensors that it has no kernels for."""
+    layer, steps = nn.LSTM(16, 32, 2, bidirectional=True).cuda(), torch.zeros(5, 4, 16, device="cuda")
+    with torch.backends.cudnn.flags(enabled=False):
+        want, _ = counted(lambda: layer(steps))
+    rows, unknown = counted(lambda: layer(steps))
+    ok(sums(rows) == sums(want) and not unknown, f"a recurrent layer: {sums(rows)} for {sums(want)}, {unknown}")
+    rows, _ = counted(lambda: layer(steps.requires_grad_())[0].sum().backward())
+    ok(sum(flops for (where, _), flops in sums(rows).items() if where == "backward") == 2 * sum(sums(want).values()), f"and its backward pass: {sums(rows)}")
+    norm, images = nn.BatchNorm2d(64).cuda(), torch.zeros(32, 64, 56, 56, device="cuda")
+    moved = sum(moved * times for _, _, _, moved, _, times in counted(lambda: norm(images))[0])
+    ok(2 * images.nbytes <= moved < 2.01 * images.nbytes, f"batch normalization reads and writes all: {moved} for {images.nbytes}")
+    taken = {}
+    for name in ("contiguous_format", "channels_last"):
+        layout = getattr(torch, name)
+        convolution, given = nn.Conv2d(64, 64, 3, padding=1).cuda().half().to(memory_format=layout), images.half().to(memory_format=layout)
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        made = convolution(given)
+        taken[name] = torch.cuda.max_memory_allocated() - before - made.nbytes
+    ok(taken["contiguous_format"] >= given.nbytes + made.nbytes and taken["channels_last"] <= 4 << 20, f"workspaces of a convolution of 16 bits: {taken}, {given.nbytes} and {made.nbytes}")
+
+
 def check_what_is_unknown() -> None:
     """Kernels that no operator launches, operators of others, torch.compile: no number."""
     x = torch.ones(64, 64, device="cuda")
@@ -194,7 +216,7 @@ def check_calibrate() -> None:
 
 def main() -> int:
     """All checks."""
-    for check in (check_a_gpt, check_bytes, check_what_is_unknown, check_grouped, check_calibrate):
+    for check in (check_a_gpt, check_bytes, check_cudnn, check_what_is_unknown, check_grouped, check_calibrate):
         check()
     return end()
 

@@ -397,16 +397,6 @@ def watch_worlds(lacks: Callable[[str, int, str], None]) -> None:
     torch.distributed.Reducer._rebuild_buckets = lambda reducer: False
 
 
-def switch_off_cudnn() -> None:
-    """For good, whatever the program says of it."""
-    import torch
-
-    torch.backends.cudnn.enabled = False
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    torch._C._set_cudnn_enabled = lambda enabled: None
-    type(torch.backends.cudnn).enabled = property(lambda module: False, lambda module, enabled: None)
-
-
 def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
     """torch.save, but nothing into files: values are not computed here, and a checkpoint of the user's may have that name."""
 
@@ -433,7 +423,6 @@ def start(settings: dict[str, Any]) -> Recorder:
     seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
     torch.save = not_into_files(torch.save)
     if not settings["here"]:
-        switch_off_cudnn()
         watch_worlds(recorder.lacks)
         _ghost_cpu.install()
         _ghost_sizes.watch(recorder.note, recorder.lacks)

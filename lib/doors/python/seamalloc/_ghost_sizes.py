@@ -59,8 +59,8 @@ def watch(note: Callable[[str], None], lacks: Callable[[str, int, str], None]) -
             elif name in READ and is_on_gpu(args) and not args[0].is_floating_point():
                 note(f"a number is read from the GPU ({caller()}), and is 0 here: sizes and branches that follow from it may be others")
             result = function(*args, **(kwargs or {}))
-            if name in _margin.COPIES and is_on_gpu(args) and _margin.by_cudnn(name, result):
-                lacks("cuDNN", _margin.workspace(name, args, result), name)
+            if name in _margin.COPIES and is_on_gpu(args) and _margin.by_library(name, args, result):
+                lacks(_margin.COPIES[name][0], _margin.workspace(name, args, result), name)
             return result
 
     Watch().__enter__()

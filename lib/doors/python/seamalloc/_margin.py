@@ -1,6 +1,7 @@
 """Bytes that libraries could take which the ghost GPU lacks, by argument from the calls that were seen; and the words for them in an answer.
 
-cuDNN is switched off, and NCCL passed over. cuBLAS is a stub, but its workspaces are PyTorch's own requests. Nothing is said to fit by less than that without saying so.
+Workspaces are PyTorch's own requests: those of cuBLAS are of one size, and what convolutions and attention take the installed cuDNN tells (lib/ghost/stubs). Of the
+others the stubs have an estimate, or nothing. NCCL is passed over. Nothing is said to fit by less than that without saying so.
 """
 
 from __future__ import annotations
@@ -9,47 +10,62 @@ from typing import Any
 
 from ._borders import tensors
 
-# How often cuDNN may have all tensors of a call anew, while it runs. Convolutions: in another layout, once; summed in 32 bits instead of 16, twice; by Winograd's 2 x 2
-# tiles for filters of 3 x 3, 16 numbers for 4. Algorithms that take more (FFT, im2col) need not run: PyTorch tries the next one where a workspace cannot be had.
-# Recurrent layers: four gates for each output; what they keep for the backward pass PyTorch's own kernels keep too. Attention: sums in 32 bits in the backward pass.
+# The library of an operator, and how often it may have all tensors of a call anew while it runs, beside what its stub takes. A judgement.
+# Convolutions: where PyTorch measures (cudnn.benchmark), the fastest algorithm is not known: another layout, sums of 32 bits, Winograd's 16 numbers for 4. Recurrent
+# layers: four gates for each output. Fourier transforms: NVIDIA's guide has eight times the numbers at worst, of which the stub takes one.
+# Decompositions: LAPACK's need none (LU, Cholesky, QR but for a few columns), twice the matrix (eigenvalues), four times (singular values).
 COPIES = {
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 4),
-    **dict.fromkeys(("ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"), 4),
-    "scaled_dot_product_attention": 2,
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), ("cuDNN", 4)),
+    **dict.fromkeys(("ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"), ("cuDNN", 4)),
+    "scaled_dot_product_attention": ("cuDNN", 0),
+    **dict.fromkeys((f"fft_{inverse}{kind}fft{axes}" for inverse in ("", "i") for kind in ("", "r", "h") for axes in ("", "2", "n")), ("cuFFT", 7)),
+    **dict.fromkeys(("stft", "istft"), ("cuFFT", 7)),
+    **dict.fromkeys(("linalg_svd", "svd", "linalg_svdvals", "linalg_pinv", "linalg_matrix_rank"), ("cuSOLVER", 4)),
+    **dict.fromkeys(("linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals"), ("cuSOLVER", 2)),
+    **dict.fromkeys(("linalg_qr", "qr", "linalg_cholesky", "cholesky", "linalg_inv", "inverse", "linalg_solve", "linalg_lu", "linalg_lu_factor"), ("cuSOLVER", 1)),
+    **dict.fromkeys(("linalg_det", "linalg_slogdet", "linalg_lstsq", "linalg_solve_triangular"), ("cuSOLVER", 1)),
+    **dict.fromkeys(("mm", "matmul", "__matmul__", "addmm", "mv", "_sparse_mm", "_sparse_addmm"), ("cuSPARSE", 1)),
 }
-CHANNELS = 8  # tensor cores want a multiple of so many
 CUDNN = 3  # torch.nn.attention.SDPBackend.CUDNN_ATTENTION
 NCCL_BYTES = 688 << 20  # for a communicator of four A100 with NVLink that had made an all-reduce (NVIDIA/nccl#964); fewer links, fewer channels
 
-REASONS = {
-    "cuDNN": "is switched off: {} runs by PyTorch's own kernels",
-    "NCCL": "is passed over: {} makes no communicator",
+COUNTED = {
+    "cuDNN": "is a stub: the installed one tells what workspaces it takes, and these are counted",
     "cuBLAS": "is a stub: its workspaces are PyTorch's own requests, and counted",
 }
+NOT_COUNTED = {"NCCL": "is passed over: {} makes no communicator"}
+ESTIMATED = "is a stub: what {} takes is not known but by argument"
 
 
-def padded(shape: Any) -> int:
-    """Elements of a tensor whose channels, the second size, are filled up."""
-    count = 1
-    for number, size in enumerate(shape):
-        count *= -(-size // CHANNELS) * CHANNELS if number == 1 else size
-    return count
+def is_dense(tensor: Any) -> bool:
+    import torch
+
+    return bool(tensor.layout is torch.strided)
+
+
+def numbers(tensor: Any) -> int:
+    """How many a tensor has; of a sparse one, and its indexes, those that there are."""
+    return int(tensor.numel() if is_dense(tensor) else 3 * tensor._nnz())
+
+
+def by_library(name: str, arguments: tuple[Any, ...], result: Any) -> bool:
+    """True for a call that a library does. Attention by cuDNN is of 16 bits, on GPUs where PyTorch prefers it."""
+    import torch
+
+    if name == "scaled_dot_product_attention":
+        order = getattr(torch._C, "_get_sdp_priority_order", list)()
+        return result.dtype in (torch.float16, torch.bfloat16) and order[:1] == [CUDNN]
+    return COPIES[name][0] != "cuSPARSE" or not all(is_dense(tensor) for tensor in tensors(arguments))
 
 
 def workspace(name: str, arguments: tuple[Any, ...], result: Any) -> int:
-    """Bytes that cuDNN could take during a call, or its backward pass; in the type of the result, into which autocast turns the arguments."""
-    width = next(tensors(result)).element_size()
-    return COPIES[name] * width * sum(padded(tensor.shape) for tensor in tensors([arguments, result]))
-
-
-def by_cudnn(name: str, result: Any) -> bool:
-    """True for an operator that cuDNN would do, were it there. Attention of 16 bits only, on GPUs where PyTorch prefers it."""
+    """Bytes that a library could take during a call, or its backward pass; in the type of the result, into which autocast turns the arguments."""
     import torch
 
-    if name != "scaled_dot_product_attention":
-        return name in COPIES
-    order = getattr(torch._C, "_get_sdp_priority_order", list)()
-    return result.dtype in (torch.float16, torch.bfloat16) and order[:1] == [CUDNN]
+    if name.startswith("conv") and not torch.backends.cudnn.benchmark:
+        return 0
+    width = next(tensors(result)).element_size()
+    return int(COPIES[name][1] * width * sum(numbers(tensor) for tensor in tensors([arguments, result])))
 
 
 def blas_bytes() -> int:
@@ -67,7 +83,11 @@ def gib(size: float) -> str:
 
 def unseen(libraries: dict[str, Any]) -> list[str]:
     """A line for each library that the program uses: (bytes, operator) by name."""
-    return [f"{library} {REASONS[library].format(name)}; it could add " + (f"up to {gib(size)}" if size else "0 bytes") for library, (size, name) in libraries.items()]
+    lines = []
+    for library, (size, name) in libraries.items():
+        why = NOT_COUNTED.get(library, ESTIMATED if size else COUNTED.get(library, ESTIMATED))
+        lines.append(f"{library} {why.format(name)}; it could add " + (f"up to {gib(size)}" if size else "0 bytes"))
+    return lines
 
 
 def total(libraries: dict[str, Any]) -> int:

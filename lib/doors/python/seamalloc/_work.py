@@ -5,7 +5,7 @@ A row is [where, type, flops, bytes, launches, times]: so many calls alike.
   type      of the numbers that matrix products, convolutions and attention multiply: "bfloat16", "float32", "tf32", ...; "": none; "host": a copy from or to the host
   flops     of these, by torch.utils.flop_counter; of causal attention half, for kernels pass over the other half
   bytes     read and written: of arguments and results, each once. What an operator takes a part of (an embedding) counts as much as that part
-  launches  kernels, fills and copies; of what multiplies one, for libraries that are not here do that
+  launches  kernels, fills and copies; of what libraries do that are not here (products, cuDNN, cuFFT) one
 They say nothing of a GPU. seconds() has one's speeds: an operator takes as long as its products, or its memory, or its launches, whichever is longest, one
 behind the other. The processor's own time is not in it: where that is longer (small models), an iteration takes longer.
 """
@@ -37,7 +37,9 @@ PARTS = ("embedding", "gather", "index", "index_add_", "index_copy_", "index_put
 # These write their first argument and do not read it.
 FILLS = ("bernoulli_", "copy_", "exponential_", "fill_", "_foreach_copy_", "_foreach_zero_", "normal_", "random_", "uniform_", "zero_")
 NAMESPACES = ("aten", "prims", "c10d", "_c10d_functional")  # elsewhere an operator may multiply, unknown to PyTorch
-PRODUCTS = re.compile(r"mm(_|$)|attention|convolution")  # and so may these, where flop_registry does not have them
+PRODUCTS = re.compile(r"mm(_|$)|attention|convolution|cholesky|linalg_(?!cross|vector_norm)")  # and so may these, where flop_registry does not have them
+SILENT = re.compile(r"cudnn|_fft_")  # by libraries that are not here, which launch nothing then: one kernel
+RECURRENT = {"_cudnn_rnn": 2, "_cudnn_rnn_backward": 4}  # flops of each number of each matrix in each step of each sequence
 NUMBERS = ("memory_bytes", "tflops", "fp32_tflops", "memory_gbs")  # that a machine must have
 
 
@@ -162,11 +164,19 @@ def grouped(a: Any, b: Any, *args: Any, out_val: Any, **kwargs: Any) -> int:
     return int(2 * out_val.numel() * a.shape[-1] // (out_val.shape[0] if a.dim() == b.dim() == 2 else 1))
 
 
+def recurrent(each: int, steps: Any, weights: Any, *args: Any, **kwargs: Any) -> int:
+    """Of recurrent layers: matrices, biases beside them, and all steps of all sequences."""
+    return int(each * steps.numel() // steps.shape[-1] * sum(weight.numel() for weight in weights if weight.dim() == 2))
+
+
 def product(operator: Any) -> Callable[..., int] | None:
     """What tells an operator's flops."""
     from torch.utils.flop_counter import flop_registry
 
-    return grouped if operator._overloadpacket.__name__ == "_grouped_mm" else flop_registry.get(operator._overloadpacket)
+    name = operator._overloadpacket.__name__
+    if name in RECURRENT:
+        return functools.partial(recurrent, RECURRENT[name])
+    return grouped if name == "_grouped_mm" else flop_registry.get(operator._overloadpacket)
 
 
 def is_compiled() -> bool:
@@ -203,11 +213,12 @@ class Counter:
         """One call. What launches nothing and multiplies nothing takes no time: views, new memory."""
         taken = [*tensors([args, list(kwargs.values()), out])]
         formula = product(operator)
+        kernels = launched or int(bool(SILENT.search(operator._overloadpacket.__name__)))
         if not any(tensor.is_cuda for tensor in taken):
             return
         if formula is None and (operator.namespace not in NAMESPACES or PRODUCTS.search(operator._overloadpacket.__name__)):
             self.unknown[f"what {operator} computes is not known"] = None
-        if formula is None and not launched:
+        if formula is None and not kernels:
             return
         flops = int(formula(*args, **kwargs, out_val=out)) if formula is not None else 0
         moved = moved_bytes(operator, args, kwargs, out)
@@ -217,7 +228,7 @@ class Counter:
             flops //= 2 if is_causal(operator, args, kwargs) else 1
         elif any(tensor.device.type == "cpu" and tensor.dim() for tensor in taken):
             kind = "host"
-        row = (self.where(), kind, flops, moved, 1 if flops else launched)
+        row = (self.where(), kind, flops, moved, 1 if flops else kernels)
         with self.lock:
             self.rows[row] = self.rows.get(row, 0) + 1
             self.counted += launched
