@@ -1,16 +1,10 @@
-"""What a CUDA kernel does that its operator's outputs do not show: temporaries inside, and time.
-
-Temporaries are listed where they are large and their sizes follow from the arguments. Left out, and so missing in the
-traces: scratch of scans, top-k and argsort; partial sums of norm kernels; the split accumulators of flash attention's
-forward for few heads; cuBLASLt's and cuDNN's own workspaces; everything of NCCL.
+"""How long operators take, and the workspace that products keep. Temporaries are of the package (seamalloc._kernels).
 
 Times are estimates for a GPU of the H100 class: what they are good for is the ratio of host work to device work.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,96 +23,6 @@ VIEW_NS = 1_500  # one that launches nothing
 KERNEL_NS = 2_500  # the shortest kernel
 DEVICE_BYTES_PER_NS = 2_500.0
 DEVICE_FLOPS_PER_NS = 400_000.0
-MULTIPROCESSORS = 132
-
-Temporaries = tuple[list[int], list[int]]  # taken before the outputs, and behind them; all end with the operator
-
-
-def _round_up(value: int, multiple: int) -> int:
-    return math.ceil(value / multiple) * multiple
-
-
-def _sort_bytes(count: int) -> int:
-    """Scratch of a radix sort of pairs of 64-bit numbers: a second copy of both and histograms (their size as
-    recorded)."""
-    return 16 * count + 7679
-
-
-def _flash_backward(_grad: torch.Tensor, query: torch.Tensor, key: torch.Tensor, *_: Any) -> Temporaries:
-    """The row sums of dO*O, dQ accumulated in fp32, and dK, dV for every query head where key heads are shared."""
-    batch, heads, queries, width = query.shape
-    rows = _round_up(queries, 128)
-    columns = _round_up(width, 32 if width <= 128 else 64)
-    after = [4 * batch * heads * rows, 4 * batch * rows * heads * columns]
-    if key.shape[1] != heads:
-        expanded = batch * key.shape[2] * heads * width * query.element_size()
-        after += [expanded, expanded]
-    return [], after
-
-
-def _embedding_backward(grad: torch.Tensor, indices: torch.Tensor, num_weights: int, *_: Any) -> Temporaries:
-    """Sorted indices, segments of equal ones, and an fp32 partial sum for each segment of at most ten rows."""
-    count = indices.numel()
-    if count <= 3072:
-        return [], []  # a kernel without a sort
-    segments = min(count, num_weights)
-    partials = count // 10 + segments
-    return [8 * count, 8 * count, _sort_bytes(count)], [
-        8 * count, 8, 8 * segments, 8 * segments, 8, 8 * partials, 4 * partials * grad.shape[-1]
-    ]  # fmt: skip
-
-
-def _index_put(_self: Any, indices: list[Any], _values: Any, accumulate: bool = False, *_: Any) -> Temporaries:
-    """An accumulating index_put sorts its indices to be deterministic: linear ones, their order, and both sorted."""
-    count = max((index.numel() for index in indices if index is not None), default=0)
-    return ([8 * count] * 4 + [_sort_bytes(count)], []) if accumulate and count else ([], [])
-
-
-def _sum(input: torch.Tensor, dims: list[int], *_: Any) -> Temporaries:
-    """A sum over leading dimensions, such as a bias's gradient, with its staging buffer and semaphores.
-
-    PyTorch's reduction gives every thread up to four neighbouring outputs and the block's rows parts of the inputs.
-    Where a thread would still have 256 inputs, several blocks share an output through global memory, and the buffer
-    has a slot for each output, block and lane: far more than is used, but this is what it asks for.
-    """
-    kept = input.shape[len(dims) :]
-    leading = sorted(dim % max(input.dim(), 1) for dim in dims) == list(range(len(dims)))
-    if not leading or not kept or not input.is_contiguous() or not input.is_floating_point():
-        return [], []
-    outputs, inputs = math.prod(kept), math.prod(input.shape[: len(dims)])
-    vector = math.gcd(kept[-1], 4)
-    limit = 512 // vector
-    columns, rows = _power_below(outputs // vector, limit), _power_below(inputs, limit)
-    height = min(rows, limit // min(columns, 32))
-    width = min(columns, limit // height)
-    per_thread, grid = math.ceil(inputs / height), math.ceil(outputs / vector / width)
-    target = MULTIPROCESSORS * (2048 // (width * height))
-    if per_thread < 256 or grid > target:
-        return [], []
-    sharing = max(min(math.ceil(target / grid), math.ceil(per_thread / 16)), math.ceil(per_thread / 256))
-    return ([], [4 * outputs * sharing * width * vector, 4 * grid]) if sharing > 1 else ([], [])
-
-
-def _power_below(value: int, limit: int) -> int:
-    """The greatest power of two that is neither above the value nor above the limit."""
-    return min(1 << max(value.bit_length() - 1, 0), limit)
-
-
-TEMPORARIES: dict[Any, Callable[..., Temporaries]] = {
-    aten._scaled_dot_product_flash_attention_backward: _flash_backward,
-    aten.embedding_dense_backward: _embedding_backward,
-    aten.index_put: _index_put,
-    aten.index_put_: _index_put,
-    aten.sum: _sum,
-    aten.mean: _sum,
-}
-
-
-def temporaries(func: Any, args: tuple[Any, ...]) -> Temporaries:
-    """Bytes that the CUDA kernel of this call takes and gives back, zero sizes left out."""
-    rule = TEMPORARIES.get(func.overloadpacket)
-    before, after = rule(*args) if rule and len(args) > 1 else ([], [])
-    return [size for size in before if size], [size for size in after if size]
 
 
 def device_ns(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:

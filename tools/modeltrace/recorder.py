@@ -1,62 +1,44 @@
 """Records what a PyTorch program would ask of a CUDA allocator, on a machine without a GPU.
 
 The program runs on PyTorch's meta device: every operator computes shapes and takes no memory, while autograd, modules,
-checkpointing and optimizers are PyTorch's own code. A dispatch mode sees each operator; a storage that it has not
-seen is an allocation, and the storage's death (a weak reference) is the free, so lifetimes are the program's and
-autograd's. Views and in-place operators bring no new storage and record nothing.
+checkpointing and optimizers are PyTorch's own code. A dispatch mode sees each operator; when memory is taken and given
+back is of the package, which has the same for `what-if --meta` (seamalloc._lifetimes, seamalloc._kernels).
 
 Not FakeTensorMode with a fake CUDA device: the autograd engine of PyTorch's CUDA build asks the driver for the stream
 of every tensor that claims to be on CUDA, and fails where there is none.
 
-What differs from CUDA and is mended here: under a dispatch mode autograd does not accumulate in place (see
-Recorder._alias) and kernels take no temporaries (kernels.py). What differs and stays: see bench/traces/README.md.
+What differs from CUDA and stays: see bench/traces/README.md.
 """
 
 from __future__ import annotations
 
 import bisect
 import contextlib
-import dataclasses
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from modeltrace import events, kernels
 from modeltrace.events import Event
+from seamalloc._kernels import temporaries
+from seamalloc._lifetimes import Block, Lifetimes, is_view
 
 aten = torch.ops.aten
 
-# Out-of-place forms that autograd uses in place of the in-place ones while a dispatch mode is on.
-IN_PLACE_ON_CUDA = {
-    aten.add.Tensor, aten.index_put.default, aten.index_add.default, aten.scatter.src, aten.scatter_add.default
-}  # fmt: skip
 
-
-@dataclasses.dataclass
-class Block:
-    """A live storage. `watch` is the weak reference whose callback records the free."""
-
-    id: int
-    size: int
-    flags: int
-    watch: weakref.ref[Any] | None = None
-
-
-class Recorder(TorchDispatchMode):
+class Recorder(Lifetimes, TorchDispatchMode):
     """The mode, the trace that it fills, and the marks that only the program knows (phase, micro-batch, step).
 
     One thread; autograd must run with multithreading off (training.py sees to it), so that the order is reproducible.
     """
 
     def __init__(self, source: str) -> None:
-        super().__init__()
+        Lifetimes.__init__(self)
+        TorchDispatchMode.__init__(self)
         self.trace = events.Trace(source)
         self.microbatch = 0
-        self._live: dict[int, Block] = {}
         self._next_id = 1
         self._host_ns = 0
         self._device_ns = 0
@@ -64,7 +46,6 @@ class Recorder(TorchDispatchMode):
         self._phase_numbers: dict[str, int] = {}
         self._in_backward = False
         self._workspaces: set[int] = set()
-        self._pending: tuple[Block, Block] | None = None  # operand and result of a sum
         self._modules = ModuleTracker(self.trace)
         self._static_shapes: set[tuple[int, ...]] = set()
 
@@ -79,7 +60,7 @@ class Recorder(TorchDispatchMode):
 
     def begin(self) -> None:
         """Forgets what happened so far, except that blocks still live become the residents that open the trace."""
-        blocks = sorted(self._live.values(), key=lambda block: block.id)
+        blocks = sorted(self.live.values(), key=lambda block: block.id)
         self.trace.events.clear()
         self._host_ns = self._device_ns = 0
         for block in blocks:
@@ -88,9 +69,9 @@ class Recorder(TorchDispatchMode):
 
     def end(self) -> None:
         """Stops recording frees: what is live now stays live in the trace."""
-        for block in self._live.values():
+        for block in self.live.values():
             block.watch = None
-        self._live.clear()
+        self.live.clear()
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -122,41 +103,26 @@ class Recorder(TorchDispatchMode):
             Event(kind, flags, phase, module, id, size, 0, self._host_ns, thread, self.microbatch, 0, aux)
         )
 
-    def _take(self, size: int, flags: int = 0) -> Block:
+    def take(self, size: int, leaf: Any = None) -> Block:
+        """An allocation, whose size may depend on data."""
+        dynamic = leaf is not None and self._modules.dynamic() and tuple(leaf.shape) not in self._static_shapes
+        flags = events.DYNAMIC if dynamic else 0
         block = Block(self._next_id, size, flags)
         self._next_id += 1
         self._record(events.ALLOC, id=block.id, size=size, flags=flags)
         return block
 
-    def _give(self, block: Block) -> None:
+    def give(self, block: Block) -> None:
+        """A free."""
         self._record(events.FREE, id=block.id, size=block.size, flags=block.flags & events.DYNAMIC)
 
-    def _died(self, key: int, block: Block) -> None:
-        """A storage's last owner is gone."""
-        if self._live.get(key) is not block:
-            return
-        del self._live[key]
-        block.watch = None
-        if not self._alias(block):
-            self._give(block)
-
-    def _alias(self, dead: Block) -> bool:
-        """Undoes an allocation that CUDA would not have made.
-
-        Where the first operand of a sum inside backward dies before the next operator, nobody else held it, and
-        autograd (where gradients meet, or in formulas that scatter into zeros) would have written into it but for our
-        dispatch mode. The result takes over the operand's block.
-        """
-        if self._pending is None or self._pending[0] is not dead:
-            return False
-        result = self._pending[1]
-        self._pending = None
+    def undo(self, made: Block, dead: Block) -> None:
+        """The result takes over the operand's block."""
         index = len(self.trace.events) - 1
-        while (self.trace.events[index].kind, self.trace.events[index].id) != (events.ALLOC, result.id):
+        while (self.trace.events[index].kind, self.trace.events[index].id) != (events.ALLOC, made.id):
             index -= 1
         del self.trace.events[index]
-        result.id, result.flags = dead.id, dead.flags
-        return True
+        made.id, made.flags = dead.id, dead.flags
 
     # Operators
 
@@ -166,65 +132,31 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if func is aten._local_scalar_dense.default and args[0].is_meta:
             return self._read_scalar(args[0])
-        self._pending = None
-        view = _is_view(func)
+        view = is_view(func)
         self._host_ns += kernels.VIEW_NS if view else kernels.HOST_NS
-        before, after = kernels.temporaries(func, args)
-        scratch = [self._take(size) for size in before]
-        if func.overloadpacket in kernels.MATRIX_PRODUCTS:
-            self._workspace()
-        out = func(*args, **kwargs)
-        taken = [block for leaf in tree_leaves(out) if (block := self._see(leaf)) is not None]
-        scratch += [self._take(size) for size in after]
-        for block in reversed(scratch):
-            self._give(block)
+
+        def run() -> Any:
+            if func.overloadpacket in kernels.MATRIX_PRODUCTS:
+                self._workspace()
+            return func(*args, **kwargs)
+
+        out, taken = self.call(func, args, run, temporaries(func, args))
         if taken or not view:
             self._device_ns = max(self._device_ns, self._host_ns) + kernels.device_ns(func, args, kwargs, out)
-        self._watch_in_place(func, args, taken)
         return out
-
-    def _see(self, leaf: Any) -> Block | None:
-        """The new block, if `leaf` is a tensor on the device with a storage not seen before."""
-        if not isinstance(leaf, torch.Tensor) or not leaf.is_meta:
-            return None
-        storage = leaf.untyped_storage()
-        key = storage._cdata
-        if key in self._live or not storage.nbytes():
-            return None
-        dynamic = self._modules.dynamic() and tuple(leaf.shape) not in self._static_shapes
-        block = self._take(storage.nbytes(), events.DYNAMIC if dynamic else 0)
-        block.watch = weakref.ref(storage, lambda _: self._died(key, block))
-        self._live[key] = block
-        return block
-
-    def _watch_in_place(self, func: Any, args: tuple[Any, ...], taken: list[Block]) -> None:
-        """Remembers a sum that may turn out to be in place: see _alias(). Not so a view: it holds its base, and the
-        engine adds in place only to what has one owner."""
-        if func not in IN_PLACE_ON_CUDA or len(taken) != 1 or torch.is_grad_enabled() or args[0]._is_view():
-            return
-        if torch._C._current_autograd_node() is None:
-            return
-        operand = self._live.get(args[0].untyped_storage()._cdata)
-        if operand is not None and operand.size == taken[0].size:
-            self._pending = (operand, taken[0])
 
     def _workspace(self) -> None:
         """cuBLAS has a handle, and PyTorch a workspace, for each thread that multiplies; it is never given back."""
         thread = 1 if self._in_backward else 0
         if thread not in self._workspaces:
             self._workspaces.add(thread)
-            self._take(kernels.CUBLAS_WORKSPACE_BYTES)
+            self.take(kernels.CUBLAS_WORKSPACE_BYTES)
 
     def _read_scalar(self, tensor: torch.Tensor) -> float | int:
         """.item(): the host waits for the device. There is no value; 1 offends no formula of a training loop."""
         self._host_ns = max(self._host_ns, self._device_ns)
         self._record(events.STREAM_SYNC)
         return 1.0 if tensor.is_floating_point() else 1
-
-
-def _is_view(func: Any) -> bool:
-    """Whether the operator only gives a tensor another shape: no kernel runs."""
-    return any(result.alias_info is not None and not result.alias_info.is_write for result in func._schema.returns)
 
 
 class ModuleTracker:
