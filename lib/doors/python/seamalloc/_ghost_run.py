@@ -7,7 +7,8 @@ no handler of exits. Two messages answer: the child's process id, and its status
 ended. The children find one thread only; the device is that of their own environment.
 
 A message is JSON: gpu and gpus (how many), steps (most of them), folder (where the result goes: profile.json, and a history for each GPU, which `seam` reads), output (the file for what is
-printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), here (on this machine's own GPU: no libraries were loaded), program (it, and its arguments).
+printed; "": that of this process), recipe (a treatment for each block), timed (if operators are counted), here (on this machine's own GPU: no libraries were loaded), machine (of `seam machines`, where tensors are those of _meta.py: likewise; else null), program (it, and
+its arguments).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
 COUNTING_SECONDS = 10  # and as long as all before took: an iteration whose operators are counted is some times slower, and there were several
 WORLD = "several processes (world_size {}): what-if runs one; give it one rank, whose memory is that of each"
+META = "the sizes are those of PyTorch's meta device; what kernels take inside of operators is by rule, and for some there is none"
+EAGER = "torch.compile compiles nothing on the meta device: what would be compiled runs operator by operator, which as a rule takes more memory"
 
 
 class Stop(Exception):
@@ -117,6 +120,8 @@ class Recorder:
         self.folder = Path(settings["folder"])
         self.most_steps = int(settings["steps"])
         self.timed = bool(settings["timed"])
+        self.launches: Callable[[], int] = lambda: 0  # on the GPU, so far
+        self.is_meta = False
         self.libraries: dict[str, tuple[int, str]] = {}
         self.marks: list[list[_profile.Mark]] = []  # at each moment one for each device
         self.iterations = Iterations()
@@ -138,6 +143,7 @@ class Recorder:
 
     def lacks(self, library: str, size: int, name: str) -> None:
         """A library that is not here could have taken so much for this call; the most counts."""
+        library = _margin.UNTOLD + library if self.is_meta and library != "NCCL" else library
         self.libraries[library] = max(self.libraries.get(library, (0, name)), (size, name))
 
     def note_blocks(self, count: int, name: str, has_words: bool) -> None:
@@ -220,7 +226,7 @@ class Recorder:
             block, name = self.borders.inside, part()
             return name if block == _borders.OTHER or name == "optimizer" else f"{name} {block}"
 
-        self.counter = _work.Counter(where, _ghost.launches())
+        self.counter = _work.Counter(where, self.launches)
 
     def finish(self, why: str, error: str = "") -> NoReturn:
         """Writes the result and ends the process."""
@@ -346,7 +352,7 @@ def profile_of(recorder: Recorder, device: int, trace: list[dict[str, Any]], fre
         if entry["action"] != "free_completed":
             events.append(_profile.Event(entry["action"], entry["addr"], entry["size"], number))
         entries.append({name: entry[name] for name in ("action", "addr", "size", "stream", "time_us")})
-    if _margin.blas_bytes() in {event.bytes for event in events}:
+    if not recorder.is_meta and _margin.blas_bytes() in {event.bytes for event in events}:
         recorder.lacks("cuBLAS", 0, "")
     marks.append(_profile.Mark("workspaces", sum(event.action == _profile.ALLOC for event in events), frees, freed_last))
     period = recorder.iterations.period()
@@ -407,6 +413,17 @@ def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
     return save
 
 
+def noting(own: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
+    """A function whose calls are noted."""
+
+    @functools.wraps(own)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        note()
+        return own(*args, **kwargs)
+
+    return noted
+
+
 def start(settings: dict[str, Any]) -> Recorder:
     """PyTorch, watched; on the ghost GPU without what is not there."""
     global TORCH
@@ -417,15 +434,26 @@ def start(settings: dict[str, Any]) -> Recorder:
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
     TORCH = Path(torch.__file__).resolve().parent
+    meta = None
+    if settings["machine"]:
+        from . import _meta
+
+        meta = _meta.install(settings["machine"], settings["gpus"], Stop)
     if not torch.cuda.is_available():
         raise Stop(f"PyTorch finds no {'' if settings['here'] else 'ghost '}GPU")
     recorder = Recorder(settings)
     seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
     torch.save = not_into_files(torch.save)
     if not settings["here"]:
+        if meta is None:
+            recorder.launches = _ghost.launches()
+        else:
+            recorder.is_meta, recorder.launches = True, lambda: meta.launches
+            recorder.note(META)
+            torch.compile = noting(torch.compile, lambda: recorder.note(EAGER))
         watch_worlds(recorder.lacks)
         _ghost_cpu.install()
-        _ghost_sizes.watch(recorder.note, recorder.lacks)
+        _ghost_sizes.watch(recorder.note, recorder.lacks, not recorder.is_meta)
     _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks)
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
     register_optimizer_step_pre_hook(recorder.before_step)

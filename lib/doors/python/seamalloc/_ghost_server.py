@@ -24,11 +24,17 @@ class Server:
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
+        self.is_meta = False
 
     def _start(self, settings: dict[str, Any]) -> None:
         command = [sys.executable, "-m", "seamalloc._ghost_run"]
-        libraries = [] if settings["here"] else [str(path) for path in _ghost.libraries(build.find_torch())]
-        environment = _ghost.allocating_plainly(os.environ) if settings["here"] else _ghost.environment(settings["gpu"], os.environ)
+        self.is_meta = bool(settings["machine"])
+        is_ghost = not settings["here"] and not self.is_meta
+        libraries = [str(path) for path in _ghost.libraries(build.find_torch())] if is_ghost else []
+        environment = _ghost.environment(settings["gpu"], os.environ) if is_ghost else _ghost.allocating_plainly(os.environ)
+        if self.is_meta:
+            # This machine's own GPU, if it has one, is left alone; compiled regions are what the meta device does not have.
+            environment.update(CUDA_VISIBLE_DEVICES="", TORCHDYNAMO_DISABLE="1")
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]))
         self.connection, theirs = multiprocessing.Pipe()
         with theirs, open(settings["output"] or os.devnull, "w", encoding="utf-8") as file:
@@ -48,6 +54,8 @@ class Server:
         until = time.monotonic() + seconds
         pid = 0
         try:
+            if self.is_meta != bool(settings["machine"]):
+                self.close()
             if self.process is None:
                 self._start(settings)
             self.connection.send_bytes(json.dumps(settings).encode())

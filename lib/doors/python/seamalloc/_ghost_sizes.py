@@ -45,8 +45,8 @@ def is_on_gpu(arguments: tuple[Any, ...]) -> bool:
     return any(isinstance(argument, torch.Tensor) and argument.is_cuda for argument in arguments)
 
 
-def watch(note: Callable[[str], None], lacks: Callable[[str, int, str], None]) -> None:
-    """Notes such calls of the program, in the thread that calls this, until the process ends; `lacks` hears what a library could have taken for one."""
+def watch(note: Callable[[str], None], lacks: Callable[[str, int, str], None], is_told: bool) -> None:
+    """Notes such calls of the program, in the thread that calls this, until the process ends; `lacks` hears what a library could have taken for one, beside what installed ones tell, if they do."""
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
@@ -60,7 +60,7 @@ def watch(note: Callable[[str], None], lacks: Callable[[str, int, str], None]) -
                 note(f"a number is read from the GPU ({caller()}), and is 0 here: sizes and branches that follow from it may be others")
             result = function(*args, **(kwargs or {}))
             if name in _margin.COPIES and is_on_gpu(args) and _margin.by_library(name, args, result):
-                lacks(_margin.COPIES[name][0], _margin.workspace(name, args, result), name)
+                lacks(_margin.COPIES[name][0], _margin.workspace(name, args, result, is_told), name)
             return result
 
     Watch().__enter__()

@@ -29,6 +29,7 @@ COPIES = {
 CUDNN = 3  # torch.nn.attention.SDPBackend.CUDNN_ATTENTION
 NCCL_BYTES = 688 << 20  # for a communicator of four A100 with NVLink that had made an all-reduce (NVIDIA/nccl#964); fewer links, fewer channels
 
+UNTOLD = "a workspace of "  # and a library's name: on the meta device nobody tells what it takes
 COUNTED = {
     "cuDNN": "is a stub: the installed one tells what workspaces it takes, and these are counted",
     "cuBLAS": "is a stub: its workspaces are PyTorch's own requests, and counted",
@@ -58,11 +59,11 @@ def by_library(name: str, arguments: tuple[Any, ...], result: Any) -> bool:
     return COPIES[name][0] != "cuSPARSE" or not all(is_dense(tensor) for tensor in tensors(arguments))
 
 
-def workspace(name: str, arguments: tuple[Any, ...], result: Any) -> int:
-    """Bytes that a library could take during a call, or its backward pass; in the type of the result, into which autocast turns the arguments."""
+def workspace(name: str, arguments: tuple[Any, ...], result: Any, is_told: bool) -> int:
+    """Bytes that a library could take during a call, or its backward pass, beside what the installed one tells, if it does; in the type of the result, into which autocast turns the arguments."""
     import torch
 
-    if name.startswith("conv") and not torch.backends.cudnn.benchmark:
+    if is_told and name.startswith("conv") and not torch.backends.cudnn.benchmark:
         return 0
     width = next(tensors(result)).element_size()
     return int(COPIES[name][1] * width * sum(numbers(tensor) for tensor in tensors([arguments, result])))
@@ -86,6 +87,8 @@ def unseen(libraries: dict[str, Any]) -> list[str]:
     lines = []
     for library, (size, name) in libraries.items():
         why = NOT_COUNTED.get(library, ESTIMATED if size else COUNTED.get(library, ESTIMATED))
+        if library.startswith(UNTOLD):
+            why = "is not counted: that of {}"
         lines.append(f"{library} {why.format(name)}; it could add " + (f"up to {gib(size)}" if size else "0 bytes"))
     return lines
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import _blocks, _compose, _ghost_server, _library, _margin, _picture, _profile, _program, _work, build
+from . import _blocks, _compose, _fallback, _ghost_server, _library, _margin, _picture, _profile, _program, _work, build
 from ._margin import gib
 
 OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
@@ -39,6 +39,14 @@ NAMES = {"native": "PyTorch's allocator", "expandable": "expandable segments", "
 
 class NoAnswer(Exception):
     """Why there is none, in a line."""
+
+
+class ProgramEnded(NoAnswer):
+    """By an error, or a signal (`status`)."""
+
+    def __init__(self, text: str, error: str = "", status: int = 0) -> None:
+        super().__init__(text)
+        self.error, self.status = error, status
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog="python -m seamalloc what-if",
         usage="%(prog)s (--gpu NAME[,NAME...] | --memory SIZE) [options] (SCRIPT | -m MODULE) ARGUMENT...",
-        description="Says whether a training program fits on a GPU that is not there, what holds its memory, and what would help. Needs a PyTorch that is built for CUDA.",
+        description="Says whether a training program fits on a GPU that is not there, what holds its memory, and what would help. Needs PyTorch.",
         epilog="Exit status: 0, it fits on one of the GPUs; 1, on none; 2, there is no answer.",
         allow_abbrev=False,
     )
@@ -69,6 +77,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
     parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
     parser.add_argument("--here", action="store_true", help="the program runs on this machine's own GPU, which computes: for sizes that depend on values. It has to fit there")
+    parser.add_argument("--meta", action="store_true", help="the program runs on PyTorch's meta device, with any PyTorch: what is taken where the ghost GPU cannot be had")
     parser.add_argument("--draw", metavar="FILE.svg", help="also a picture of memory over the iteration that has the peak, on the first GPU; all GPUs' usable bytes are lines")
     parser.add_argument("--profile", metavar="FILE.seamprofile", help="also what it asks for in an iteration, with its blocks kept, recomputed and on the host, on the first GPU")
     parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
@@ -77,6 +86,8 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
         parser.error("which GPU? --gpu NAME, or --memory SIZE")
     if options.steps < 1 or options.timeout <= 0:
         parser.error("--steps and --timeout: more than 0")
+    if options.here and options.meta:
+        parser.error("--here and --meta: one of them")
     if not 1 <= options.gpus <= MOST_GPUS:
         parser.error(f"--gpus: 1 to {MOST_GPUS}")
     if options.memory and not re.fullmatch(r"\d+(\.\d+)?[KMGT]?", options.memory):
@@ -165,16 +176,18 @@ def run_program(options: argparse.Namespace, program: list[str], gpu: str, folde
     """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json; what is of one device is that of the first one that was used."""
     output = "" if options.show_output else str(folder / "output")
     settings = {"gpu": gpu, "gpus": options.gpus, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "here": options.here}
-    status = SERVER.run({**settings, "program": program}, options.timeout)
+    status = SERVER.run({**settings, "machine": options.machine if options.meta else None, "program": program}, options.timeout)
     if status is None and not (folder / "profile.json").exists():
         raise NoAnswer(f"the program's steps have not become alike within {options.timeout:g} seconds (--timeout, --steps){where_was(folder)}")
     try:
         result: dict[str, Any] = json.loads((folder / "profile.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended itself with status {status}"
-        raise NoAnswer(f"the program's process {how} before its steps were alike{last_words(folder)} (--show-output shows all that it printed)") from None
+        text = f"the program's process {how} before its steps were alike{last_words(folder)} (--show-output shows all that it printed)"
+        raise ProgramEnded(text, status=status or 0) from None
     if result["error"]:
-        raise NoAnswer(f"the program cannot be followed: {result['error']}{last_words(folder) if result['why'] == 'exited' else ''}")
+        text = f"the program cannot be followed: {result['error']}{last_words(folder) if result['why'] == 'exited' else ''}"
+        raise ProgramEnded(text, result["error"]) if result["why"] == "failed" else NoAnswer(text)
     if not result["devices"]:
         raise NoAnswer("the program ended and had asked the GPU for nothing")
     return {**result, **result["devices"][0]}
@@ -462,6 +475,26 @@ def on(options: argparse.Namespace, gpu: str) -> tuple[argparse.Namespace, str]:
     return given, given.machine["gpu"]
 
 
+def ask_first(options: argparse.Namespace, program: list[str], gpu: str) -> Run:
+    """The program as it is, on the ghost GPU; where that cannot be had or followed, on the meta device, and so what comes behind."""
+    timed = not options.here and options.gpus == 1
+    try:
+        return ask(options, program, gpu, timed=timed)
+    except (NoAnswer, build.BuildError) as failure:
+        if options.here or options.meta or not _fallback.is_reason(failure):
+            raise
+        first = failure
+    say("not on the ghost GPU; on the meta device")
+    options.meta = True
+    try:
+        run = ask(options, program, gpu, timed=timed)
+    except NoAnswer as failure:
+        raise (first if isinstance(first, NoAnswer) else failure) from None
+    why = str(first).split("\n")[0]
+    run.answer["unseen"].insert(0, f"the program ran on PyTorch's meta device, not on the ghost GPU: {why}")
+    return run
+
+
 def interrupted(number: int, frame: object) -> NoReturn:
     """A signal ends the command as Ctrl-C does: with what it has started."""
     raise KeyboardInterrupt
@@ -478,9 +511,8 @@ def answer(arguments: list[str]) -> int:
     try:
         targets = [on(options, gpu) for gpu in gpus]
         for given, gpu in targets:
-            timed = not given.here and given.gpus == 1
-            run = ask(given, program, gpu, timed=timed)
-            if not timed:
+            run = ask_first(given, program, gpu)
+            if given.here or given.gpus > 1:
                 run.answer["unseen"].append("the time of an iteration: it is estimated of one ghost GPU alone")
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(given, program, gpu, run)

@@ -109,9 +109,11 @@ def row(seconds: float, machine: Mapping[str, Any]) -> str:
 
 
 def where(is_stepping: Callable[[], bool]) -> Callable[[], str]:
-    """The default: the optimizer steps; or it is autograd's own thread; or else."""
+    """The default: the optimizer steps; or autograd works, in its own thread or in this one; or else."""
+    import torch
+
     main = threading.get_ident()
-    return lambda: "optimizer" if is_stepping() else "forward" if threading.get_ident() == main else "backward"
+    return lambda: "optimizer" if is_stepping() else "forward" if threading.get_ident() == main and torch._C._current_graph_task_id() == -1 else "backward"
 
 
 @functools.cache
