@@ -1,19 +1,24 @@
 """Where the modules of a model begin and end in a program's history: at their forward passes, and at their backward passes.
 
-Borders are moments: so many requests had been made, so many frees, and these tensors are handed over: arguments. A backward pass of a block begins where the last
-gradient of the parameters behind it was there: hooks on parameters see that, and no gradient. (Hooks that are given gradients make autograd add to a copy
-where it would add in place.) A forward pass within a backward pass, a recomputation, is no border. Modules that are compiled have none: hooks would change
-what is compiled.
+Borders are moments: so many requests had been made, so many frees, and this is handed over: tensors, and objects that are none but may hold some. The backward pass of
+a block begins at the node of the graph that made its result, and ends at the one that made its argument. A forward pass within a backward pass, a recomputation, is no
+border. Modules that are compiled have none: hooks would change what is compiled.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import gc
+import itertools
+import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 FORWARD, BEHIND_FORWARD, BACKWARD, BEHIND_BACKWARD = range(4)  # what begins at a border
+GIVEN, DIED = 4, 5  # nothing begins: a gradient is handed over; an object that was is no more
 OTHER = -1  # a module that is no block
+PLAIN = (str, bytes, int, float, complex, range, slice, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type(None), type(Ellipsis))
 
 
 def tensors(value: Any) -> Iterator[Any]:
@@ -31,9 +36,35 @@ def tensors(value: Any) -> Iterator[Any]:
         yield from tensors(tuple(getattr(value, part.name, None) for part in dataclasses.fields(value)))
 
 
-def first_node(value: Any) -> Any:
-    """The node of the graph that made the first tensor of arguments or results; None, if none did."""
-    return next((tensor.grad_fn for tensor in tensors(value) if tensor.grad_fn is not None), None)
+def objects(value: Any) -> Iterator[Any]:
+    """Those in arguments that are no tensors and may hold some: all but modules, tuples, and what cannot."""
+    import torch
+
+    if isinstance(value, tuple):
+        for part in value:
+            yield from objects(part)
+    elif not isinstance(value, (*PLAIN, torch.Tensor, torch.nn.Module)):
+        yield value
+
+
+def held(thing: Any) -> Iterator[Any]:
+    """The tensors that an object holds, itself or by what it holds."""
+    import torch
+
+    found, waiting = {id(thing)}, [thing]
+    while waiting:
+        for one in gc.get_referents(waiting.pop()):
+            if isinstance(one, torch.Tensor):
+                yield one
+            elif id(one) not in found and not isinstance(one, (*PLAIN, torch.nn.Module)):
+                found.add(id(one))
+                waiting.append(one)
+
+
+def nodes(value: Any) -> list[Any]:
+    """The nodes of the graph that made the tensors in arguments or results, the newest first."""
+    found = {tensor.grad_fn for tensor in tensors(value)} - {None}
+    return sorted(found, key=lambda node: -node._sequence_nr())
 
 
 def address(tensor: Any) -> int:
@@ -42,7 +73,10 @@ def address(tensor: Any) -> int:
 
     tensor = getattr(tensor, "_local_tensor", tensor)
     try:
-        return tensor.untyped_storage().data_ptr() if isinstance(tensor, torch.Tensor) and tensor.is_cuda else 0
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda or not tensor.numel():
+            return 0
+        # Not untyped_storage(): autograd adds to a copy of a gradient whose storage has a Python object, where it would add in place.
+        return int(tensor.data_ptr() - tensor.storage_offset() * tensor.element_size())
     except (RuntimeError, NotImplementedError):  # of a subclass without a storage
         return 0
 
@@ -62,26 +96,20 @@ class Borders:
 
     def __init__(self, count: Callable[[], list[tuple[int, int]]]) -> None:
         self.count = count
-        self.found: list[tuple[list[tuple[int, int]], int, int, list[int]]] = []  # the moment, what begins, the block's number or OTHER, addresses of what is handed over
-        self.latest: list[tuple[int, int]] = []  # the moment of the last border, or of the last gradient
-        self.backward = OTHER  # the block whose gradients come
-        self.counting = False  # memory is of no interest any more: hooks are given gradients
-        self.inside = OTHER  # then: the block whose pass it is
+        # The moment, what begins, the block's number or OTHER, and what is handed over: addresses of tensors, then objects' numbers, negative, each with the addresses that it holds.
+        self.found: list[tuple[list[tuple[int, int]], int, int, list[int]]] = []
+        self.inside = OTHER  # the block whose pass it is
+        self.numbers: dict[int, int] = {}  # of objects that live, by their identity
+        self.deaths: dict[int, weakref.ref[Any]] = {}  # of these objects, of which Python tells it: not of lists and dictionaries
+        self.new = itertools.count(1)
 
-    def mark(self, what: int, block: int, handed: Any = ()) -> None:
+    def mark(self, what: int, block: int, handed: list[int] | None = None) -> None:
         """Something begins now."""
-        self.latest = self.count()
-        self.backward = OTHER
-        self.found.append((self.latest, what, block, addresses(handed) if block != OTHER else []))
-
-    def gradient(self, block: int) -> None:
-        """The gradient of a parameter is there. If it is another block's than the last one, its backward pass began there."""
-        if block != self.backward:
-            began = (BACKWARD, block) if block != OTHER else (BEHIND_BACKWARD, self.backward)
-            self.found.append((self.latest, *began, []))
-            self.backward = block
-        self.latest = self.count()
-        self.found.append((self.latest, BEHIND_BACKWARD, OTHER, []))
+        if what in (FORWARD, BACKWARD):
+            self.inside = block if block != OTHER else self.inside
+        elif what in (BEHIND_FORWARD, BEHIND_BACKWARD) and block == self.inside:
+            self.inside = OTHER
+        self.found.append((self.count(), what, block, handed or []))
 
     def watch(self, model: Any, blocks: list[Any]) -> None:
         """Marks the borders of all modules of a model from here on."""
@@ -89,16 +117,13 @@ class Borders:
 
         if is_compiled(model):
             return
-        self.latest = self.count()
         numbers = {id(block): number for number, block in enumerate(blocks)}
-        owners = {id(parameter): number for number, block in enumerate(blocks) for parameter in block.parameters()}
         for module in model.modules():
             if not isinstance(module, torch.jit.ScriptModule):
                 self._watch(module, numbers.get(id(module), OTHER))
         for parameter in model.parameters():
             if parameter.requires_grad and parameter.is_leaf:
-                block = owners.get(id(parameter), OTHER)
-                parameter.register_post_accumulate_grad_hook(lambda parameter, block=block: self.gradient(block))
+                parameter.register_post_accumulate_grad_hook(lambda parameter: self.mark(BEHIND_BACKWARD, OTHER))
 
     def _watch(self, module: Any, block: int) -> None:
         import torch
@@ -109,28 +134,41 @@ class Borders:
         def before(module: Any, args: Any, kwargs: Any) -> None:
             if is_no_border():
                 return
-            self.mark(FORWARD, block, (args, kwargs))
-            if self.counting and block != OTHER:
-                self.inside = block
-                self._passes(first_node((args, kwargs)), block, OTHER)
+            given = (*args, *kwargs.values())
+            self.mark(FORWARD, block, addresses(given) + self._of_objects(given) if block != OTHER else [])
+            for node in nodes(given)[:1] if block != OTHER else ():
+                node.register_prehook(lambda gradients: self.mark(BEHIND_BACKWARD, block))
 
-        def behind(module: Any, args: Any, result: Any) -> None:
+        def behind(module: Any, args: Any, kwargs: Any, result: Any) -> None:
             if is_no_border():
                 return
-            self.mark(BEHIND_FORWARD, block)
-            if self.counting and block != OTHER:
-                self.inside = OTHER
-                self._passes(first_node(result), OTHER, block)
+            given = (*args, *kwargs.values())
+            self.mark(BEHIND_FORWARD, block, self._of_objects(given) if block != OTHER else [])
+            is_last = not nodes(given)
+            for number, node in enumerate(nodes(result) if block != OTHER else ()):
+                node.register_prehook(lambda gradients, what=GIVEN if number else BACKWARD: self._enter(what, block, gradients, is_last))
 
         module.register_forward_pre_hook(before, with_kwargs=True)
-        module.register_forward_hook(behind)
+        module.register_forward_hook(behind, with_kwargs=True)
 
-    def _passes(self, node: Any, before: int, block: int) -> None:
-        """The backward pass leaves one block for another at the node; it may have come there by the hook of the one before it."""
+    def _enter(self, what: int, block: int, gradients: Any, is_last: bool) -> None:
+        """A backward pass comes to a block. The last one, whose arguments need no gradients, it never leaves before its end."""
+        import torch
 
-        def pass_over(gradients: Any) -> None:
-            if block != OTHER or self.inside == before:
-                self.inside = block
+        self.mark(what, block, addresses(gradients))
+        if is_last:
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: self.mark(BEHIND_BACKWARD, block))
 
-        if node is not None:
-            node.register_prehook(pass_over)
+    def _of_objects(self, given: Any) -> list[int]:
+        """Of each object in the arguments: its number, negative, and the addresses that it holds."""
+        found = []
+        for thing in objects(given):
+            number = self.numbers.get(id(thing)) or self.numbers.setdefault(id(thing), next(self.new))
+            if number not in self.deaths and type(thing).__weakrefoffset__:
+                self.deaths[number] = weakref.ref(thing, lambda _, number=number, at=id(thing): self._died(number, at))
+            found += [-number, *(at for tensor in held(thing) if (at := address(tensor)))]
+        return found
+
+    def _died(self, number: int, at: int) -> None:
+        del self.numbers[at], self.deaths[number]
+        self.mark(DIED, OTHER, [-number])

@@ -1,13 +1,11 @@
 """The peak of a program whose blocks are treated each in its way, composed of recordings in which all are treated alike. No PyTorch here.
 
 An iteration is cut into visits: stretches between the borders of blocks (_borders.py) and of steps of optimizers. What a visit asks for depends on the treatment of
-its block. How long a piece of memory lives depends on the treatment of its owners: the blocks that it was handed to, as a block is handed the result of the one before
-it, else the block that made it. So a mixture has, of each visit, the requests in the recording of its block's treatment, and of each piece, the last of its ends in
-the recordings of its owners' treatments. Where this end lies in a visit that is recorded otherwise, it comes before as many requests from the end of that visit: a backward pass that
-recomputes ends like one that does not.
-
-Not seen is what several blocks hold and are not handed, such as a cache of keys and values: the composed peak is near the recorded one
-(bench/results/what-if.md has the difference), and a mixture that somebody is told of is run.
+its block. How long a piece of memory lives depends on its holders: the block that made it, and the blocks that it was handed to, as a block is handed the result of the
+one before it, and in its backward pass a gradient. It ends where the last of them lets it go, which depends on the treatment of each. A recording shows where the last
+one does if all are treated alike, and the others are taken to do so in the same place of their own visits. What is no tensor and holds some (a cache of keys and
+values) is a piece of no bytes, and what it holds lives as long as it does. What ends in the visit of a block that never was handed it was held by something that all
+blocks hold. A place in a visit is told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
 
 Invariants: the visits of a recording are in the order of the program, without gaps; a piece is made once, and freed at most once, behind that.
 """
@@ -16,6 +14,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +24,7 @@ from . import _borders, _profile
 KEEP = "keep"
 OUTSIDE = -1  # of all blocks
 BEFORE = -2  # the maker of what was made before the iteration
+Place = tuple[int, int]  # a visit, and the requests of it that follow, negative: places are ordered
 NEVER = 1 << 62, 0
 PARTS = {_borders.FORWARD: "forward", _borders.BACKWARD: "backward"}  # of a block; all else is outside of blocks
 Border = tuple[int, int, int, int, list[int]]  # as _borders.py finds them
@@ -55,15 +55,19 @@ class Recording:
     before: int  # the most live bytes before the model runs
     start: int  # live bytes where the iteration begins
     visits: list[Visit] = field(default_factory=list)
-    bytes: list[int] = field(default_factory=list)  # of each piece
+    bytes: list[int] = field(default_factory=list)  # of each piece; 0: an object that is no tensor
     makers: list[int] = field(default_factory=list)  # a block, OUTSIDE or BEFORE
     owners: list[list[int]] = field(default_factory=list)  # the blocks that it was handed to
     handed: list[int] = field(default_factory=list)  # which of all that is handed over in the iteration; -1: it never is
+    objects: list[list[int]] = field(default_factory=list)  # those that have held it, by which of all that is handed over they are
 
-    def ends(self) -> dict[int, tuple[int, int]]:
-        """Where what is handed over ends: in which visit, and before how many requests of it, negative. What does not is left out."""
-        found = ((number, -following, piece) for number, visit in enumerate(self.visits) for following, piece in visit.ends())
-        return {self.handed[piece]: (number, following) for number, following, piece in found if self.handed[piece] >= 0}
+    def ends(self) -> list[Place]:
+        """Where each piece ends."""
+        found = [NEVER] * len(self.bytes)
+        for number, visit in enumerate(self.visits):
+            for following, piece in visit.ends():
+                found[piece] = number, -following
+        return found
 
 
 class _Pieces:
@@ -83,7 +87,7 @@ class _Pieces:
 
 def _visits(profile: _profile.Profile, borders: Sequence[Moment], begin: int, end: int) -> list[tuple[int, Visit]]:
     """Where visits begin, from one event to another."""
-    changes = [(at, PARTS.get(what, ""), block, what) for at, what, block, _ in borders]
+    changes = [(at, PARTS.get(what, ""), block, what) for at, what, block, _ in borders if what != _borders.GIVEN]
     changes += [change for began, ended in profile.steps for change in ((began, "optimizer", OUTSIDE, -1), (ended, "", OUTSIDE, -1))]
     found = [(begin, Visit("", OUTSIDE))]
     for at, part, block, what in sorted(changes, key=lambda change: change[0]):
@@ -96,19 +100,34 @@ def _visits(profile: _profile.Profile, borders: Sequence[Moment], begin: int, en
     return found
 
 
-def _owners(profile: _profile.Profile, borders: Sequence[Moment], begin: int, end: int) -> dict[int, tuple[list[int], int]]:
-    """Of each piece that is handed over: its owners, and which of all handed over it is, the last time."""
+@dataclass
+class _Handing:
+    """What was handed over of a piece."""
+
+    owners: list[int] = field(default_factory=list)
+    number: int = -1  # of all that is handed over, the last time
+    objects: set[int] = field(default_factory=set)  # that have held it
+    at: int = 0  # the event
+
+
+def _handings(profile: _profile.Profile, borders: Sequence[Moment]) -> tuple[dict[int, _Handing], dict[int, _Handing]]:
+    """Of pieces, and of objects by their numbers."""
     pieces = _Pieces(profile)
-    found: dict[int, tuple[list[int], int]] = {}
+    found: dict[int, _Handing] = {}
+    objects: dict[int, _Handing] = {}
     count = 0
-    for at, _, block, addresses in borders:
-        if not begin <= at < end:
-            continue
+    for at, what, block, addresses in borders:
+        within = 0
         for address in addresses:
-            piece = pieces.find(address, at)
-            found[piece] = [*found.get(piece, ([], 0))[0], block], count
-            count += 1
-    return found
+            within = -address if address < 0 else within
+            if address > 0 and within:
+                found.setdefault(pieces.find(address, at), _Handing()).objects.add(within)
+            elif what != _borders.BEHIND_FORWARD:
+                one = objects.setdefault(within, _Handing(at=at)) if within else found.setdefault(pieces.find(address, at), _Handing())
+                one.owners.append(block)
+                one.number = count
+                count += 1
+    return found, objects
 
 
 def record(profile: _profile.Profile, borders: Sequence[Border], period: int) -> Recording | None:
@@ -119,23 +138,28 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
     at_events = [(profile.moment(requests, frees), what, block, handed) for requests, frees, what, block, handed in borders]
     live = profile.live()
     made = Recording(max(live[: min((at for at, *_ in at_events), default=begin)], default=0), live[begin - 1])
-    of_blocks = [border for border in at_events if border[2] != _borders.OTHER]
+    of_blocks = [border for border in at_events if border[2] != _borders.OTHER and begin <= border[0] < end]
     visits = _visits(profile, of_blocks, begin, end)
-    owners = _owners(profile, of_blocks, begin, end)
+    handings, objects = _handings(profile, of_blocks)
+    deaths = {-handed[0]: at for at, what, _, handed in at_events if what == _borders.DIED}
     made.visits = [visit for _, visit in visits]
     starts = [at for at, _ in visits]
-    changes: list[tuple[int, int]] = []
-    for number, block in enumerate(profile.blocks):
-        if block.born >= end or block.died < begin:
+    # An object dies before the event that is the next: its death is in front of that of what it held.
+    lives = [(block.bytes, block.born, float(block.died), handings.get(number, _Handing())) for number, block in enumerate(profile.blocks)]
+    lives += [(0, one.at, deaths.get(number, profile.end) - 0.5, one) for number, one in objects.items()]
+    changes: list[tuple[float, int]] = []
+    for size, born, died, handing in lives:
+        if born >= end or died < begin:
             continue
         piece = len(made.bytes) + 1
-        maker = made.visits[bisect.bisect_right(starts, block.born) - 1].block if block.born >= begin else BEFORE
-        owned, handed = owners.get(number, ([], -1)) if maker != BEFORE else ([], -1)
-        made.bytes.append(block.bytes)
+        maker = made.visits[bisect.bisect_right(starts, born) - 1].block if born >= begin else BEFORE
+        handing = handing if maker != BEFORE else _Handing()
+        made.bytes.append(size)
         made.makers.append(maker)
-        made.owners.append(owned)
-        made.handed.append(handed)
-        changes += [(block.born, piece)] * (block.born >= begin) + [(block.died, -piece)] * (block.died < end)
+        made.owners.append(handing.owners)
+        made.handed.append(handing.number)
+        made.objects.append(sorted(objects[number].number for number in handing.objects))
+        changes += [(born, piece)] * (born >= begin) + [(died, -piece)] * (died < end)
     for at, change in sorted(changes):
         made.visits[bisect.bisect_right(starts, at) - 1].events.append(change)
     return made
@@ -147,48 +171,111 @@ def agree(recordings: Mapping[str, Recording]) -> bool:
     return all(shape == shapes[0] for shape in shapes) and any(block != OUTSIDE for _, block in shapes[0][1])
 
 
-def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:
-    """The most live bytes where each block has the treatment of the recipe. Outside of blocks, and for blocks behind the recipe's end, it is KEEP."""
+class _Ends:
+    """Where pieces end in a mixture of recordings."""
 
-    def treatment(block: int) -> str:
-        return recipe[block] if 0 <= block < len(recipe) else KEEP
+    def __init__(self, recordings: Mapping[str, Recording], recipe: Sequence[str]) -> None:
+        self.recipe = recipe
+        self.visits = recordings[KEEP].visits
+        self.blocks = sorted({visit.block for visit in self.visits} - {OUTSIDE})
+        self.used = {name: recordings[name] for name in {self.treatment(block) for block in (OUTSIDE, *self.blocks)}}
+        self.ends = {name: one.ends() for name, one in self.used.items()}
+        self.passes: dict[tuple[str, int], list[int]] = {}
+        for number, visit in enumerate(self.visits):
+            self.passes.setdefault((visit.part, visit.block), []).append(number)
+        self.handed = {name: {handed: piece for piece, handed in enumerate(one.handed) if handed >= 0} for name, one in self.used.items()}
+        strange = {name: [end for piece, end in enumerate(ends) if self._is_strange(name, piece)] for name, ends in self.ends.items()}
+        self.strange = {name: max(ends) for name, ends in strange.items() if ends}  # the last such end
+        self.shared = {handed: self._shared(handed) for handed in set.intersection(*(set(pieces) for pieces in self.handed.values()))}
 
+    def treatment(self, block: int) -> str:
+        """Of a block. Outside of blocks, and for blocks behind the recipe's end, it is KEEP."""
+        return self.recipe[block] if 0 <= block < len(self.recipe) else KEEP
+
+    def _block(self, end: Place) -> int:
+        """In whose visit it is."""
+        return self.visits[end[0]].block if end != NEVER else OUTSIDE
+
+    def _let_go(self, block: int, end: Place) -> Place:
+        """Where a block does what another one does at the end. (-1, 0): it has no such visit before."""
+        if self._block(end) in (OUTSIDE, block):
+            return end
+        own = self.passes.get((self.visits[end[0]].part, block), [])
+        before = bisect.bisect(own, end[0]) - 1
+        return (own[before], end[1]) if before >= 0 else (-1, 0)
+
+    def _owners(self, name: str, piece: int) -> set[int]:
+        """The blocks that were handed a piece, or an object that has held it; else the one that made it."""
+        one, pieces = self.used[name], self.handed[name]
+        owners = {*one.owners[piece], *(owner for handed in one.objects[piece] for owner in one.owners[pieces[handed]])}
+        return owners or {one.makers[piece]} - {OUTSIDE, BEFORE}
+
+    def _is_strange(self, name: str, piece: int) -> bool:
+        """True for what a block lets go that was not handed it: something that all blocks are handed has held it."""
+        owners = self._owners(name, piece)
+        return bool(owners) and self._block(self.ends[name][piece]) not in (OUTSIDE, self.used[name].makers[piece], *owners)
+
+    def _ends(self, name: str, piece: int) -> list[Place]:
+        """Where those let a piece go whose blocks are treated as in this recording."""
+        one, end = self.used[name], self.ends[name][piece]
+        if self._is_strange(name, piece) or end == self.strange.get(name):
+            others = {**self.strange, name: end} if any(self.treatment(block) == name for block in self._owners(name, piece)) else {}
+            return [self._let_go(block, others[self.treatment(block)]) for block in self.blocks if self.treatment(block) in others]
+        owners = {*one.owners[piece], *([one.makers[piece]] if self._block(end) == one.makers[piece] else [])}
+        return [self._let_go(block, end) for block in owners if self.treatment(block) == name]
+
+    def _shared(self, handed: int) -> Place:
+        """The end of what is handed over."""
+        return max((end for name, pieces in self.handed.items() for end in self._ends(name, pieces[handed])), default=NEVER)
+
+    def end(self, name: str, piece: int) -> Place:
+        """Of a piece that is made as in this recording."""
+        one, ends = self.used[name], self.ends[name]
+        objects = {handed: ends[self.handed[name][handed]] for handed in one.objects[piece] if handed in self.shared}
+        found = [self.shared[handed] for handed, end in objects.items() if end <= ends[piece]]
+        if one.handed[piece] in self.shared:
+            found.append(self.shared[one.handed[piece]])
+        elif self._is_strange(name, piece):  # as its maker is treated so, there is such a place
+            found += self._ends(name, piece)
+        elif ends[piece] not in objects.values():  # else it ends because the object does
+            found.append(ends[piece])
+        return max(found)
+
+
+def curve(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> list[int]:
+    """The most live bytes in each visit where each block has the treatment of the recipe."""
+    mixture = _Ends(recordings, recipe)
     keep = recordings[KEEP]
-    used = {treatment(visit.block) for visit in keep.visits} | {KEEP}
-    common = set.intersection(*(set(recordings[name].handed) for name in used)) - {-1}
+    freed: dict[int, dict[int, int]] = {}  # bytes by the visit, and by how many requests of it follow
 
-    ends = {name: recordings[name].ends() for name in used}
-    last = {
-        handed: max({treatment(block) for block in owners}, key=lambda name: ends[name].get(handed, NEVER))
-        for handed, owners in zip(keep.handed, keep.owners, strict=True)
-        if handed in common
-    }
+    def free(name: str, piece: int) -> None:
+        visit, following = mixture.end(name, piece)
+        places = freed.setdefault(visit, {})
+        places[-following] = places.get(-following, 0) + recordings[name].bytes[piece]
 
-    def decides(name: str, piece: int) -> bool:
-        """Whether the piece ends where it does in this recording."""
-        one = recordings[name]
-        return last.get(one.handed[piece], treatment(one.makers[piece])) == name
-
-    live, most = keep.start, keep.before
+    for piece, maker in enumerate(keep.makers):
+        if maker == BEFORE:
+            free(KEEP, piece)
+    live = keep.start
+    found = []
     for number, visit in enumerate(keep.visits):
-        own = treatment(visit.block)
-        events = recordings[own].visits[number].events
-        elsewhere: dict[int, int] = {}  # bytes whose end is recorded in others, by how many requests of the visit follow
-        for name in used - {own}:
-            for following, piece in recordings[name].visits[number].ends():
-                if decides(name, piece):
-                    elsewhere[following] = elsewhere.get(following, 0) + recordings[name].bytes[piece]
-        following = sum(event > 0 for event in events)
-        live -= sum(size for requests, size in elsewhere.items() if requests >= following)
-        for event in events:
-            if event > 0:
-                following -= 1
-                live += recordings[own].bytes[event - 1]
-                most = max(most, live)
-                live -= elsewhere.get(following, 0)
-            elif decides(own, -event - 1):
-                live -= recordings[own].bytes[-event - 1]
-    return most
+        name = mixture.treatment(visit.block)
+        pieces = [event - 1 for event in recordings[name].visits[number].events if event > 0]
+        for piece in pieces:
+            free(name, piece)
+        here = freed.get(number, {})
+        found.append(live)
+        live -= sum(size for following, size in here.items() if following >= len(pieces))
+        for following, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
+            live += recordings[name].bytes[piece]
+            found[-1] = max(found[-1], live)
+            live -= here.get(following, 0)
+    return found
+
+
+def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:
+    """The most live bytes where each block has the treatment of the recipe."""
+    return max(recordings[KEEP].before, *curve(recordings, recipe))
 
 
 def fewest(recordings: Mapping[str, Recording], treatment: str, blocks: int, room: int) -> int:
@@ -221,8 +308,8 @@ def from_json(content: Mapping[str, Any]) -> Recording:
 def check(recording: Recording) -> str:
     """The broken invariant; "": none."""
     pieces = len(recording.bytes)
-    if not all(len(column) == pieces for column in (recording.makers, recording.owners, recording.handed)):
-        return "bytes, makers, owners and handed are not of one length"
+    if not all(len(column) == pieces for column in (recording.makers, recording.owners, recording.handed, recording.objects)):
+        return "bytes, makers, owners, handed and objects are not of one length"
     there = {piece for piece in range(1, pieces + 1) if recording.makers[piece - 1] == BEFORE}
     if sum(recording.bytes[piece - 1] for piece in there) != recording.start:
         return "the iteration does not start with what was made before it"

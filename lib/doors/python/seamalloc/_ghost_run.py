@@ -219,7 +219,6 @@ class Recorder:
         write(self, "alike", "")
         signal.alarm(COUNTING_SECONDS + int(time.monotonic() - self.began))
         self.to_count = self.iterations.period()
-        self.borders.counting = True
         part = _work.where(lambda: self.marks[-1][0].what == "step")
 
         def where() -> str:
