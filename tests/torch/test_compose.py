@@ -220,10 +220,18 @@ def check_fewest() -> None:
             continue  # bisection wants this, and treating more blocks hardly ever takes more
         for room in {*peaks, *(peak - 1 for peak in peaks)}:
             want = next((count for count, peak in enumerate(peaks) if peak <= room), program.blocks + 1)
-            got = _compose.fewest(recordings, RECOMPUTE, program.blocks, room)
+            got = _compose.fewest(recordings, RECOMPUTE, range(program.blocks), room)
             if got != want:
                 wrong.append(f"{seed}: {got} for {want} in {room}")
     ok(not wrong, f"the fewest blocks: {wrong[:3]}")
+    frozen = {name: _compose.Recording(0, 0) for name in (KEEP, RECOMPUTE)}
+    for name, one in frozen.items():  # the first block is frozen: nothing of it lives to the end of the forward pass
+        kept = [block > 0 and name == KEEP for block in range(3)]
+        one.bytes, one.makers, one.owners, one.handed, one.objects = [10, 11, 12, 5], [0, 1, 2, -1], [[]] * 4, [-1] * 4, [[]] * 4
+        one.visits = [_compose.Visit("forward", block, [block + 1] + [-block - 1] * (not kept[block])) for block in range(3)] + [_compose.Visit("", -1, [4, -4])]
+        one.visits += [_compose.Visit("backward", block, [-block - 1] * kept[block]) for block in (2, 1)]
+    order = _compose.by_savings(frozen, RECOMPUTE, 3)
+    ok(order == [2, 1, 0] and _compose.mixed(RECOMPUTE, order[:2]) == [KEEP, RECOMPUTE, RECOMPUTE], f"what saves the most comes first, what is frozen last: {order}")
 
 
 def check_loss() -> None:

@@ -403,7 +403,7 @@ def check_advice() -> None:
     late = advise(train(3, gradients_die=False), result, {"native": None, "seam": None})
     ok([row["saves_bytes"] for row in late] == [7], f"gradients that live into the forward pass, up to where the backward pass needs as much: {late}")
     visits = [_compose.Visit("forward", 0, [2]), _compose.Visit("", -1, [1, -1]), _compose.Visit("backward", 0, [-2])]
-    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, 0], [[], [1]], [-1, 0])
+    logits = _compose.Recording(0, 350, visits, [100, 10], [-1, 0], [[], [1]], [-1, 0], [[], []])
     parts = advise(train(3), result, {"native": 500, "seam": 470}, logits)
     ok([(row["saves_bytes"], row["costs"] == "nothing") for row in parts] == [(30, True), (450 - 350 - 13 - 10, False)], f"a loss in parts, behind what costs nothing: {parts}")
 
@@ -474,15 +474,15 @@ def check_margin() -> None:
     """An answer that something is missing from says so: who, how much, and where that could make the difference."""
     libraries = {"cuDNN": (300 << 20, "lstm"), "cuBLAS": (0, "")}
     lines = _margin.unseen(libraries)
-    ok(any("cuDNN" in line and "lstm" in line and "up to 300.0 MiB" in line for line in lines), f"a library and its bytes: {lines}")
+    ok(any("cuDNN" in line and "lstm" in line and "up to 300.00 MiB" in line for line in lines), f"a library and its bytes: {lines}")
     ok(any("counted" in line and "0 bytes" in line for line in _margin.unseen({"cuDNN": (0, "conv2d")})), "a library that tells what it takes")
     ok(any("cuBLAS" in line and "0 bytes" in line for line in lines) and _margin.total(libraries) == 300 << 20, "one that adds nothing")
     answer = {"fits": True, "usable_bytes": 1000 << 20, "margin_bytes": _margin.total(libraries), "reserved_bytes": {"native": 1, "expandable": 1, "seam": 1}}
     table = (
         ((700, 700, 700), ""),
-        ((701, 701, 701), ", but by less than what is not seen (cuDNN: up to 300.0 MiB)"),
-        ((701, 700, 700), ", but with PyTorch's allocator by less than what is not seen (cuDNN: up to 300.0 MiB)"),
-        ((701, 700, 999), ", but with PyTorch's allocator and Seam by less than what is not seen (cuDNN: up to 300.0 MiB)"),
+        ((701, 701, 701), ", but by less than what is not seen (cuDNN: up to 300.00 MiB)"),
+        ((701, 700, 700), ", but with PyTorch's allocator by less than what is not seen (cuDNN: up to 300.00 MiB)"),
+        ((701, 700, 999), ", but with PyTorch's allocator and Seam by less than what is not seen (cuDNN: up to 300.00 MiB)"),
     )
     for needs, words in table:
         answer["needs_bytes"] = dict(zip(_what_if.NAMES, (size << 20 for size in needs), strict=True))

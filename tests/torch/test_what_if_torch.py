@@ -124,7 +124,7 @@ def check_an_answer() -> None:
     ok(again["fits"], "it fits in what it needs")
     tight = Answer(MODEL, "--memory", str(row["peak_live_bytes"] - MIB))
     ok(tight.status == 1 and "does not fit" in tight.out and "runs out of memory" in tight.out, f"and not in less than what lives: {tight.out.splitlines()[:1]}")
-    ok("torch.utils.checkpoint around" in tight.out and "(Block): it fits with Seam then" in tight.out, f"with a block recomputed it would: {tight.out.splitlines()[-5:]}")
+    ok("torch.utils.checkpoint around" in tight.out and "(Block 0): it fits with Seam then" in tight.out, f"with a block recomputed it would: {tight.out.splitlines()[-5:]}")
 
 
 def check_profile() -> None:
@@ -292,7 +292,7 @@ def check_programs() -> None:
     ok(saved.status == 0, f"no checkpoint is overwritten: {saved.err[-200:]}")
     row = saved.rows()[0]
     ok(row["margin_bytes"] == 688 << 20 and not row["within_margin"], f"what NCCL could take is said: {row['margin_bytes']}")
-    ok(any("cuDNN" in text and "counted" in text for text in row["unseen"]) and any("NCCL" in text and "688.0 MiB" in text for text in row["unseen"]), f"by name: {row['unseen']}")
+    ok(any("cuDNN" in text and "counted" in text for text in row["unseen"]) and any("NCCL" in text and "688.00 MiB" in text for text in row["unseen"]), f"by name: {row['unseen']}")
     # Of a convolution that is measured: images, weights, a bias and results; of a transform, numbers of 8 bytes; of a decomposition its matrix and the result.
     for code, want in (
         ("torch.backends.cudnn.benchmark = True; nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device='cuda'))", 4 * 4 * (2 * 3 * 32 * 32 + 8 * 3 * 3 * 3 + 8 + 2 * 8 * 30 * 30)),

@@ -1,6 +1,6 @@
 """A model's blocks, and what can be done with their activations: kept, recomputed in the backward pass, kept on the host, recomputed from an input on the host.
 
-Blocks are the repeated modules: the list of modules of one class that has most of the parameters, at least half of them. Treatments are PyTorch's own, applied around
+Blocks are the repeated modules: lists of modules of one class, those that are in no other such list, if they have at least half of the parameters. Treatments are PyTorch's own, applied around
 a block's forward(): torch.utils.checkpoint, torch.autograd.graph.save_on_cpu(), and the one around the other. For memory; running them well is another matter.
 A recipe is a treatment for each block.
 """
@@ -22,16 +22,16 @@ def find(model: Any) -> list[Any]:
     """The blocks of a model; none, if nothing repeats in it."""
     import torch
 
-    best: list[Any] = []
-    weight = sum(parameter.numel() for parameter in model.parameters()) / 2
+    found: dict[int, Any] = {}
+    inner: set[int] = set()
     for module in model.modules():
-        children = list(module.children()) if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) else []
-        if len(children) < 2 or len({type(child) for child in children}) != 1 or isinstance(children[0], torch.jit.ScriptModule):
-            continue
-        held = sum(parameter.numel() for parameter in module.parameters())
-        if held > weight:
-            best, weight = children, held
-    return best
+        children = list(module.children()) if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) and id(module) not in inner else []
+        # What has no parts is too small to be treated.
+        if len(children) > 1 and len({type(child) for child in children}) == 1 and next(children[0].children(), None) is not None and not isinstance(children[0], torch.jit.ScriptModule):
+            found.update({id(child): child for child in children})
+            inner |= {id(part) for part in module.modules()}
+    held = {id(parameter): parameter.numel() for block in found.values() for parameter in block.parameters()}
+    return list(found.values()) if 2 * sum(held.values()) > sum(parameter.numel() for parameter in model.parameters()) else []
 
 
 def has_words(model: Any) -> bool:
@@ -64,26 +64,29 @@ def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
     return {KEEP: forward, RECOMPUTE: recompute, SWAP: on_host(forward), FROM_HOST: on_host(recompute)}[treatment]
 
 
-def treat(blocks: list[Any], recipe: Sequence[str]) -> None:
+def treat(blocks: Sequence[Any], recipe: Sequence[str]) -> None:
     """Each block as the recipe says; blocks behind its end are kept."""
     for block, treatment in zip(blocks, recipe, strict=False):
         if treatment != KEEP:
             block.forward = _treated(block.forward, treatment)
 
 
-def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[int, str, bool], None]) -> None:
-    """The blocks of the first model that runs are treated, before it does, and its modules watched; `tell` hears how many blocks it has, their class, has_words()."""
+def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[list[Any], bool], None]) -> None:
+    """The blocks of each model that runs are treated, before it does, and its modules watched; `tell` hears its blocks, and has_words()."""
     from torch.nn.modules.module import register_module_forward_pre_hook
 
-    handles: list[Any] = []
+    known: set[int] = set()
+    count = 0
 
     def before(module: Any, args: Any) -> None:
-        if not module.training or not any(parameter.requires_grad for parameter in module.parameters()):
+        nonlocal count
+        if id(module) in known or not module.training or not any(parameter.requires_grad for parameter in module.parameters()):
             return
-        handles.pop().remove()
-        blocks = find(module)
-        tell(len(blocks), type(blocks[0]).__name__ if blocks else "", has_words(module))
-        treat(blocks, recipe)
-        borders.watch(module, blocks)
+        blocks = [] if any(id(part) in known for part in module.modules()) else find(module)
+        known.update(id(part) for part in module.modules())
+        tell(blocks, has_words(module))
+        treat(blocks, recipe[count:])
+        borders.watch(module, blocks, count)
+        count += len(blocks)
 
-    handles.append(register_module_forward_pre_hook(before))
+    register_module_forward_pre_hook(before)

@@ -111,13 +111,13 @@ class Borders:
             self.inside = OTHER
         self.found.append((self.count(), what, block, handed or []))
 
-    def watch(self, model: Any, blocks: list[Any]) -> None:
-        """Marks the borders of all modules of a model from here on."""
+    def watch(self, model: Any, blocks: list[Any], first: int) -> None:
+        """Marks the borders of all modules of a model from here on; its blocks are numbered from `first` on."""
         import torch
 
         if is_compiled(model):
             return
-        numbers = {id(block): number for number, block in enumerate(blocks)}
+        numbers = {id(block): number for number, block in enumerate(blocks, first)}
         for module in model.modules():
             if not isinstance(module, torch.jit.ScriptModule):
                 self._watch(module, numbers.get(id(module), OTHER))

@@ -278,9 +278,22 @@ def compose(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> int:
     return max(recordings[KEEP].before, *curve(recordings, recipe))
 
 
-def fewest(recordings: Mapping[str, Recording], treatment: str, blocks: int, room: int) -> int:
-    """How many blocks, the first ones, have to be treated for the peak to be no more than `room`; blocks + 1: more than there are."""
-    return bisect.bisect_left(range(blocks + 1), True, key=lambda count: compose(recordings, [treatment] * count) <= room)
+def by_savings(recordings: Mapping[str, Recording], treatment: str, blocks: int) -> list[int]:
+    """The blocks by how much less lives where the peak is, if one alone is treated: the most first. What is frozen saves nothing."""
+    keep = curve(recordings, [])
+    at = keep.index(max(keep))
+    lives = [curve(recordings, [*[KEEP] * block, treatment])[at] for block in range(blocks)]
+    return sorted(range(blocks), key=lambda block: lives[block])
+
+
+def mixed(treatment: str, treated: Sequence[int]) -> list[str]:
+    """The recipe with these blocks treated."""
+    return [treatment if block in treated else KEEP for block in range(max(treated, default=-1) + 1)]
+
+
+def fewest(recordings: Mapping[str, Recording], treatment: str, order: Sequence[int], room: int) -> int:
+    """How many blocks, in this order, have to be treated for the peak to be no more than `room`; one more than there are: none of these do."""
+    return bisect.bisect_left(range(len(order) + 1), True, key=lambda count: compose(recordings, mixed(treatment, order[:count])) <= room)
 
 
 def loss_in_pieces(recording: Recording, count: int) -> Recording:

@@ -35,7 +35,7 @@ from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _margin, _pro
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
-COUNTING_SECONDS = 10  # and as long as all before took: an iteration whose operators are counted is some times slower, and there were several
+COUNTING_SECONDS = 10  # of the process's own time, and as long as all before took: an iteration whose operators are counted is some times slower, and there were several
 WORLD = "several processes (world_size {}): what-if runs one; give it one rank, whose memory is that of each"
 META = "the sizes are those of PyTorch's meta device; what kernels take inside of operators is by rule, and for some there is none"
 EAGER = "torch.compile compiles nothing on the meta device: what would be compiled runs operator by operator, which as a rule takes more memory"
@@ -132,7 +132,7 @@ class Recorder:
         self.has_words = False
         self.borders = _borders.Borders(lambda: [(requests, frees) for requests, frees, _ in self.counts()])
         self.lock = threading.Lock()
-        self.began = time.monotonic()
+        self.began = time.process_time()
         self.result: dict[str, Any] = {}  # as it was written
         self.counter: _work.Counter | None = None  # of operators, once the memory of iterations is known
         self.to_count = 0  # stretches
@@ -146,9 +146,10 @@ class Recorder:
         library = _margin.UNTOLD + library if self.is_meta and library != "NCCL" else library
         self.libraries[library] = max(self.libraries.get(library, (0, name)), (size, name))
 
-    def note_blocks(self, count: int, name: str, has_words: bool) -> None:
-        """The model's blocks."""
-        self.blocks, self.has_words = (count, name), has_words
+    def note_blocks(self, blocks: list[Any], has_words: bool) -> None:
+        """A model's blocks."""
+        names = dict.fromkeys([*filter(None, self.blocks[1].split(", ")), *(type(block).__name__ for block in blocks)])
+        self.blocks, self.has_words = (self.blocks[0] + len(blocks), ", ".join(names)), self.has_words or has_words
 
     def counts(self) -> list[tuple[int, int, int]]:
         """Of each device: requests and frees so far, and all bytes that were asked for."""
@@ -217,7 +218,7 @@ class Recorder:
     def count_operators(self) -> None:
         """The result is written; then one more iteration. If that one fails or does not end, the result is what it is."""
         write(self, "alike", "")
-        signal.alarm(COUNTING_SECONDS + int(time.monotonic() - self.began))
+        signal.setitimer(signal.ITIMER_PROF, COUNTING_SECONDS + time.process_time() - self.began)
         self.to_count = self.iterations.period()
         part = _work.where(lambda: self.marks[-1][0].what == "step")
 

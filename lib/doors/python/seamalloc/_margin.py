@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._borders import tensors
+from ._figures import size_text
 
 # The library of an operator, and how often it may have all tensors of a call anew while it runs, beside what its stub takes. A judgement.
 # Convolutions: where PyTorch measures (cudnn.benchmark), the fastest algorithm is not known: another layout, sums of 32 bits, Winograd's 16 numbers for 4. Recurrent
@@ -77,11 +78,6 @@ def blas_bytes() -> int:
     return int(size()) if size is not None else 0
 
 
-def gib(size: float) -> str:
-    """Bytes for people."""
-    return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.1f} MiB"
-
-
 def unseen(libraries: dict[str, Any]) -> list[str]:
     """A line for each library that the program uses: (bytes, operator) by name."""
     lines = []
@@ -89,7 +85,7 @@ def unseen(libraries: dict[str, Any]) -> list[str]:
         why = NOT_COUNTED.get(library, ESTIMATED if size else COUNTED.get(library, ESTIMATED))
         if library.startswith(UNTOLD):
             why = "is not counted: that of {}"
-        lines.append(f"{library} {why.format(name)}; it could add " + (f"up to {gib(size)}" if size else "0 bytes"))
+        lines.append(f"{library} {why.format(name)}; it could add " + (f"up to {size_text(size)}" if size else "0 bytes"))
     return lines
 
 
@@ -109,7 +105,7 @@ def remark(answer: dict[str, Any], libraries: dict[str, Any], names: dict[str, s
     if not close:
         return ""
     whose = "" if close == fitting else "with " + " and ".join(names[name] for name in close) + " "
-    return f", but {whose}by less than what is not seen ({', '.join(f'{library}: up to {gib(size)}' for library, (size, _) in libraries.items() if size)})"
+    return f", but {whose}by less than what is not seen ({', '.join(f'{library}: up to {size_text(size)}' for library, (size, _) in libraries.items() if size)})"
 
 
 def then(answer: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from . import _blocks, _compose, _fallback, _ghost_server, _library, _margin, _picture, _profile, _program, _work, build
-from ._margin import gib
+from ._figures import size_text
 
 OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 MOST_GPUS = 16  # that the emulator has
@@ -282,17 +282,23 @@ def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Seque
 
 
 TREATMENTS = {
-    _blocks.RECOMPUTE: ("torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more{}"),
-    _blocks.SWAP: ("torch.autograd.graph.save_on_cpu() around {} of the {} blocks ({})", "copies to the host and back"),
-    _blocks.FROM_HOST: ("torch.autograd.graph.save_on_cpu() around torch.utils.checkpoint around {} of the {} blocks ({})", "their forward pass once more{}, and copies of their inputs"),
+    _blocks.RECOMPUTE: ("torch.utils.checkpoint around {}", "their forward pass once more{}"),
+    _blocks.SWAP: ("torch.autograd.graph.save_on_cpu() around {}", "copies to the host and back"),
+    _blocks.FROM_HOST: ("torch.autograd.graph.save_on_cpu() around torch.utils.checkpoint around {}", "their forward pass once more{}, and copies of their inputs"),
 }
 
 
-def share(run: Run, machine: dict[str, Any], blocks: int) -> str:
-    """How much of an iteration the forward passes of the first blocks take, for people; empty: it is not known."""
+def named(treated: Sequence[int], count: int, name: str) -> str:
+    """Blocks, for people: "2 of the 12 blocks (Block 0, 1)"."""
+    which = "" if len(treated) == count else " " + ", ".join(str(block) for block in sorted(treated))
+    return f"{len(treated)} of the {count} blocks ({name}{which})"
+
+
+def share(run: Run, machine: dict[str, Any], blocks: Sequence[int]) -> str:
+    """How much of an iteration the forward passes of blocks take, for people; empty: it is not known."""
     if run.answer["iteration_seconds_estimated"] is None:
         return ""
-    passes = {f"forward {block}" for block in range(blocks)}
+    passes = {f"forward {block}" for block in blocks}
     taken = _work.seconds([row for row in run.result["work"] if row[0] in passes], machine)
     return f": {taken / run.answer['iteration_seconds_estimated']:.0%} of an iteration" if taken else ""
 
@@ -320,13 +326,14 @@ def recordings_of(run: Run, treatment: str, treated: Run) -> dict[str, _compose.
     return found if _compose.agree(found) else {}
 
 
-def fewest(run: Run, treated: Run, treatment: str, count: int) -> int:
-    """How many blocks have to be treated, composed of a run with none and one with all. Seam takes what it took there above the live bytes."""
+def fewest(run: Run, treated: Run, treatment: str, count: int) -> tuple[list[int], int]:
+    """The blocks in the order to treat them, and how many have to be, composed of a run with none and one with all. Seam takes what it took there above the live bytes."""
     recordings = recordings_of(run, treatment, treated)
     if not recordings:
-        return count
+        return list(range(count)), count
     above = treated.answer["needs_bytes"]["seam"] - treated.answer["peak_live_bytes"]
-    return min(count, max(1, _compose.fewest(recordings, treatment, count, treated.answer["usable_bytes"] - above)))
+    order = _compose.by_savings(recordings, treatment, count)
+    return order, min(count, max(1, _compose.fewest(recordings, treatment, order, treated.answer["usable_bytes"] - above)))
 
 
 def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, run: Run) -> list[dict[str, Any]]:
@@ -342,17 +349,18 @@ def try_treatments(options: argparse.Namespace, program: list[str], gpu: str, ru
         except NoAnswer as failure:
             run.answer["unseen"].append(f"its blocks with {treatment}: {failure}")
             continue
-        best, blocks = treated.answer, count
-        few = fewest(run, treated, treatment, count) if best["fits"] else count
-        while best["fits"] and few < blocks:
+        best = treated.answer
+        order, few = fewest(run, treated, treatment, count) if best["fits"] else (list(range(count)), count)
+        blocks = order
+        while best["fits"] and few < len(blocks):
             say(f"{treatment} {few} of {count} blocks")
-            tried = ask(options, program, gpu, [treatment] * few).answer
+            tried = ask(options, program, gpu, _compose.mixed(treatment, order[:few])).answer
             if tried["fits"]:
-                best, blocks = tried, few
+                best, blocks = tried, order[:few]
             few += 1
         fits = fits or best["fits"]
         rows.append({
-            "what": what.format(blocks, count, name) + _margin.then(best),
+            "what": what.format(named(blocks, count, name)) + _margin.then(best),
             "saves_bytes": run.answer["peak_live_bytes"] - best["peak_live_bytes"],
             "costs": costs.format(share(run, options.machine, blocks)),
         })  # fmt: skip
@@ -417,7 +425,7 @@ def find_batch(options: argparse.Namespace, program: list[str], gpu: str) -> dic
 
 def needed(size: int | None) -> str:
     """What an allocator needs, for people."""
-    return "more than any device has" if size is None else gib(size)
+    return "more than any device has" if size is None else size_text(size)
 
 
 def text(options: argparse.Namespace, program: list[str], run: Run, batches: dict[str, tuple[int, bool]] | None) -> str:
@@ -430,28 +438,28 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
     device = f"{options.gpus} x {answer['gpu']}" if options.gpus > 1 else answer["gpu"]
     device += f" with {options.memory}" if options.memory else ""
     used = "The program ran on this machine's GPU." if options.here else "No GPU was used."
-    lines = [f"{shlex.join(program)} on {device} ({gib(answer['usable_bytes'])} usable): {verdict}. {used}"]
+    lines = [f"{shlex.join(program)} on {device} ({size_text(answer['usable_bytes'])} usable): {verdict}. {used}"]
 
     whose = f", on cuda:{run.result['device']}" if options.gpus > 1 else ""
 
     def row(title: str, content: str) -> None:
         lines.append(f"  {title:<15}{content}")
 
-    row("needs", f"{gib(answer['peak_live_bytes'])} live at most ({run.peak_at}{whose})")
+    row("needs", f"{size_text(answer['peak_live_bytes'])} live at most ({run.peak_at}{whose})")
     for name, called in NAMES.items():
         row("", f"{called}: " + needed(needs[name]) + ("" if reserved[name] is not None else "; runs out of memory here"))
     for one in answer["devices"] if options.gpus > 1 else ():
-        row(f"cuda:{one['device']}", f"{gib(one['peak_live_bytes'])} live at most, {needed(one['needs_bytes']['seam'])} with Seam: {'fits' if one['fits'] else 'does not fit'}")
+        row(f"cuda:{one['device']}", f"{size_text(one['peak_live_bytes'])} live at most, {needed(one['needs_bytes']['seam'])} with Seam: {'fits' if one['fits'] else 'does not fit'}")
     if answer["fails_at"]:
         row("fails", answer["fails_at"])
     shown = [holder for holder in answer["holders"][:HOLDERS] if holder["bytes"] >= SHOWN_BYTES]
     for number, holder in enumerate(shown):
-        row("" if number else "held by", f"{gib(holder['bytes']):>11}  {holder['kind']}: {holder['where']}")
+        row("" if number else "held by", f"{size_text(holder['bytes']):>11}  {holder['kind']}: {holder['where']}")
     rest = sum(holder["bytes"] for holder in answer["holders"][len(shown) :])
     if rest >= SHOWN_BYTES:
-        row("", f"{gib(rest):>11}  the rest")
+        row("", f"{size_text(rest):>11}  the rest")
     for number, advice in enumerate(answer["advice"]):
-        row("" if number else "cheaper first", f"{gib(advice['saves_bytes'])} less: {advice['what']}" + ("" if advice["costs"] == "nothing" else f" (costs {advice['costs']})"))
+        row("" if number else "cheaper first", f"{size_text(advice['saves_bytes'])} less: {advice['what']}" + ("" if advice["costs"] == "nothing" else f" (costs {advice['costs']})"))
     if batches is not None:
         most = ((*batches[name], called) for name, called in NAMES.items())
         row("largest batch", ", ".join(f"{size}{' or more' * (size == LARGEST_BATCH)} with {called}{' (by less than what is not seen)' * close}" for size, close, called in most))
