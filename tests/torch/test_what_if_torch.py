@@ -304,6 +304,8 @@ def check_programs() -> None:
     late = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        assert step < 3"))
     (row,) = late.rows()
     ok(late.status == 0 and row["iteration_seconds_estimated"] is None and any("none came to its end" in text for text in row["unseen"]), f"what fails while operators are counted costs only the time: {row['unseen']}")
+    again = Answer(MODEL, "--gpu", "h100", steps=STEPS.replace("model(", "torch.utils.checkpoint.checkpoint_sequential(model, 4, use_reentrant=False, input=").replace("import sys", "import sys, torch.utils.checkpoint"))
+    ok("in the backward pass already (Block" in again.out and "already" not in closure.out, f"a program that recomputes is told so: {again.err[-300:]} {again.out.splitlines()[-6:]}")
     mask = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.ones(9, device='cuda')\n        x[x > 0]"))
     ok(any("depends on values" in text for text in mask.rows()[0]["unseen"]), "a size that depends on values is said")
     still = Answer("import torch\nfor size in range(4): torch.empty(1 << 20, device='cuda')\n", "--gpu", "h100", "--json", steps="")

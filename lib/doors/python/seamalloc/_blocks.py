@@ -71,8 +71,12 @@ def treat(blocks: Sequence[Any], recipe: Sequence[str]) -> None:
             block.forward = _treated(block.forward, treatment)
 
 
-def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[list[Any], bool], None]) -> None:
-    """The blocks of each model that runs are treated, before it does, and its modules watched; `tell` hears its blocks, and has_words()."""
+def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[list[Any], bool], None], recomputes: Callable[[str], None]) -> None:
+    """The blocks of each model that runs are treated, before it does, and its modules watched; `tell` hears its blocks, and has_words().
+
+    `recomputes` hears the classes of modules that run within a backward pass.
+    """
+    import torch
     from torch.nn.modules.module import register_module_forward_pre_hook
 
     known: set[int] = set()
@@ -80,6 +84,10 @@ def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[li
 
     def before(module: Any, args: Any) -> None:
         nonlocal count
+        if torch.compiler.is_compiling():
+            return
+        if torch._C._current_graph_task_id() != -1:
+            recomputes(type(module).__name__)
         if id(module) in known or not module.training or not any(parameter.requires_grad for parameter in module.parameters()):
             return
         blocks = [] if any(id(part) in known for part in module.modules()) else find(module)

@@ -130,6 +130,7 @@ class Recorder:
         self.before: list[tuple[int, int]] = []
         self.blocks = (0, "")
         self.has_words = False
+        self.recomputed = ""
         self.borders = _borders.Borders(lambda: [(requests, frees) for requests, frees, _ in self.counts()])
         self.lock = threading.Lock()
         self.began = time.process_time()
@@ -150,6 +151,10 @@ class Recorder:
         """A model's blocks."""
         names = dict.fromkeys([*filter(None, self.blocks[1].split(", ")), *(type(block).__name__ for block in blocks)])
         self.blocks, self.has_words = (self.blocks[0] + len(blocks), ", ".join(names)), self.has_words or has_words
+
+    def note_recomputed(self, name: str) -> None:
+        """The first module that runs within a backward pass: the program has checkpoints of its own."""
+        self.recomputed = self.recomputed or name
 
     def counts(self) -> list[tuple[int, int, int]]:
         """Of each device: requests and frees so far, and all bytes that were asked for."""
@@ -308,7 +313,7 @@ def write(recorder: Recorder, why: str, error: str) -> None:
 
     result: dict[str, Any] = {"why": why, "error": error, "torch": torch.__version__, "unseen": sorted(recorder.unseen), "devices": []}
     result.update(optimizers=list(recorder.optimizers.values()), steps=len(recorder.iterations.signatures), period=recorder.iterations.period())
-    result.update(blocks=recorder.blocks, has_words=recorder.has_words)
+    result.update(blocks=recorder.blocks, has_words=recorder.has_words, recomputed=recorder.recomputed)
     if torch.cuda.is_initialized():
         counts = recorder.counts()
         workspaces()
@@ -454,7 +459,7 @@ def start(settings: dict[str, Any]) -> Recorder:
         watch_worlds(recorder.lacks)
         _ghost_cpu.install()
         _ghost_sizes.watch(recorder.note, recorder.lacks, not recorder.is_meta)
-    _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks)
+    _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks, recorder.note_recomputed)
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=HISTORY)
     register_optimizer_step_pre_hook(recorder.before_step)
     register_optimizer_step_post_hook(recorder.after_step)

@@ -460,6 +460,8 @@ def text(options: argparse.Namespace, program: list[str], run: Run, batches: dic
         row("", f"{size_text(rest):>11}  the rest")
     for number, advice in enumerate(answer["advice"]):
         row("" if number else "cheaper first", f"{size_text(advice['saves_bytes'])} less: {advice['what']}" + ("" if advice["costs"] == "nothing" else f" (costs {advice['costs']})"))
+    if run.result["recomputed"]:
+        row("recomputed", f"modules are, in the backward pass already ({run.result['recomputed']} and what is like it): that is in what it needs")
     if batches is not None:
         most = ((*batches[name], called) for name, called in NAMES.items())
         row("largest batch", ", ".join(f"{size}{' or more' * (size == LARGEST_BATCH)} with {called}{' (by less than what is not seen)' * close}" for size, close, called in most))
