@@ -7,6 +7,7 @@ Most run in this process, so that PyTorch is imported once for them; what ends w
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -18,11 +19,12 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.dont_write_bytecode = True
 LIBRARY, PACKAGE, TOOL, GHOST = (str(Path(path).resolve()) for path in sys.argv[1:5])  # programs run in a folder of their own
 sys.path[:0] = [PACKAGE, str(Path(__file__).resolve().parents[1] / "support")]
-from seamalloc import _blocks, _compose, _what_if  # noqa: E402
+from seamalloc import _blocks, _borders, _compose, _what_if  # noqa: E402
 from tap import end, ok  # noqa: E402
 
 MIB = 1 << 20
@@ -312,13 +314,29 @@ def check_programs() -> None:
     ok(still.status == 0 and any("no optimizer step" in text for text in still.rows()[0]["unseen"]), "a program without an optimizer has an answer that says so")
 
 
+def check_held() -> None:
+    """What an object holds is looked for in a counted number of steps, the nearest first."""
+    import torch
+
+    cache = {"layers": [(torch.ones(1), torch.ones(1)) for _ in range(100)], "words": {number: [number] for number in range(100000)}}
+    real, asked = gc.get_referents, []
+
+    def referents(thing: Any) -> list[Any]:
+        asked.append(1)
+        return real(thing)
+
+    with mock.patch.object(_borders.gc, "get_referents", referents):
+        found = list(_borders.held(cache))
+    ok(len({id(tensor) for tensor in found}) == 200 and len(asked) <= _borders.MOST_HELD, f"{len(found)} tensors in {len(asked)} steps")
+
+
 def main() -> int:
     """All checks."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
         try:
-            for check in (check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs):
+            for check in (check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs):
                 check()
         finally:
             _what_if.SERVER.close()

@@ -7,6 +7,7 @@ border. Modules that are compiled have none: hooks would change what is compiled
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import gc
 import itertools
@@ -18,6 +19,7 @@ from typing import Any
 FORWARD, BEHIND_FORWARD, BACKWARD, BEHIND_BACKWARD = range(4)  # what begins at a border
 GIVEN, DIED = 4, 5  # nothing begins: a gradient is handed over; an object that was is no more
 OTHER = -1  # a module that is no block
+MOST_HELD = 1 << 12  # parts of an object that is handed over that are looked at. A cache of keys and values has some ten a layer; a vocabulary of 10^6 words took 4 s each time
 PLAIN = (str, bytes, int, float, complex, range, slice, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type(None), type(Ellipsis))
 
 
@@ -48,12 +50,16 @@ def objects(value: Any) -> Iterator[Any]:
 
 
 def held(thing: Any) -> Iterator[Any]:
-    """The tensors that an object holds, itself or by what it holds."""
+    """The tensors that an object holds, itself or by what it holds, the nearest first; what has more parts than are looked at is passed over."""
     import torch
 
-    found, waiting = {id(thing)}, [thing]
+    found, waiting, left = {id(thing)}, collections.deque([thing]), MOST_HELD
     while waiting:
-        for one in gc.get_referents(waiting.pop()):
+        parts = gc.get_referents(waiting.popleft())
+        if len(parts) > left:
+            continue
+        left -= len(parts)
+        for one in parts:
             if isinstance(one, torch.Tensor):
                 yield one
             elif id(one) not in found and not isinstance(one, (*PLAIN, torch.nn.Module)):
