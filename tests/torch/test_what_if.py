@@ -470,6 +470,12 @@ def check_batches() -> None:
     _what_if.ask = own
 
 
+def check_sizes() -> None:
+    """--memory, in bytes for `seam what-if`, which takes no fractions."""
+    sizes = {"7": 7, "80K": 80 << 10, "0.5G": 1 << 29, "22G": 22 << 30, "1.5T": 3 << 39}
+    ok({text: _what_if.size_of(text) for text in sizes} == sizes, "sizes have fractions and units")
+
+
 def check_margin() -> None:
     """An answer that something is missing from says so: who, how much, and where that could make the difference."""
     libraries = {"cuDNN": (300 << 20, "lstm"), "cuBLAS": (0, "")}
@@ -652,7 +658,7 @@ def main() -> int:
     """All checks."""
     for check in (
         check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
-        check_repetition, check_batches, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places,
+        check_repetition, check_batches, check_sizes, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places,
     ):  # fmt: skip
         check()
     return end()

@@ -75,8 +75,8 @@ class Lifetimes:
 
     def see(self, leaf: Any) -> Block | None:
         """The new block, if `leaf` is a tensor with a storage of meta that was not seen before."""
-        if not isinstance(leaf, torch.Tensor):
-            return None
+        if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
+            return None  # the parts of a sparse tensor are tensors that were seen
         storage = leaf.untyped_storage()
         key = storage._cdata
         if storage.device.type != "meta" or key in self.live or not storage.nbytes():
@@ -103,6 +103,8 @@ class Lifetimes:
         if operator not in IN_PLACE_ON_CUDA or len(taken) != 1 or torch.is_grad_enabled() or args[0]._is_view():
             return
         if torch._C._current_autograd_node() is None:
+            return
+        if args[0].layout is not torch.strided:
             return
         operand = self.live.get(args[0].untyped_storage()._cdata)
         if operand is not None and operand.size == taken[0].size:

@@ -183,6 +183,8 @@ SHAPES: dict[Any, Callable[..., Any]] = {
     aten.unique_consecutive.default: unique,
     aten.unique_dim.default: unique,
     aten.bincount.default: lambda tensor, weights=None, minlength=0: nothing(minlength),
+    # The weights of a recurrent layer, one behind the other.
+    aten._cudnn_rnn_flatten_weight.default: lambda weights, *_: nothing(sum(one.numel() for one in weights), dtype=weights[0].dtype),
     aten.repeat_interleave.Tensor: lambda repeats, output_size=None: nothing(output_size or 0),
 }  # fmt: skip
 INDEXED = (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index, aten._unsafe_index_put)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 CUDA = "13.0"  # what a PyTorch without CUDA says it was built with, for programs that want one
 EVENT_MS = 1.0  # between two events
+CAPTURING = 2  # the number of the stream of a graph that is captured
 
 
 def ignored(*_: Any, **__: Any) -> None:
     """Does nothing."""
-CAPTURING = 2  # the number of the stream of a graph that is captured
 
 
 def _lacking(name: str) -> Any:

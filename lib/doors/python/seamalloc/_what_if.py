@@ -28,6 +28,7 @@ from ._figures import size_text
 
 OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 MOST_GPUS = 16  # that the emulator has
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
 PIECES = 8  # that a loss is advised to be computed in
@@ -268,9 +269,15 @@ def join(runs: list[Run]) -> Run:
     return replace(runs[0], answer=answer)
 
 
+def size_of(text: str) -> int:
+    """The bytes of --memory, which may have a fraction."""
+    number = text.rstrip("KMGT")
+    return int(float(number) * UNITS[text[len(number) :]])
+
+
 def ask(options: argparse.Namespace, program: list[str], gpu: str, recipe: Sequence[str] = (), timed: bool = False) -> Run:
     """One program on one kind of GPU, its model's blocks treated so."""
-    size = ["--capacity", options.memory] if options.memory else ["--gpu", gpu]
+    size = ["--capacity", str(size_of(options.memory))] if options.memory else ["--gpu", gpu]
     with tempfile.TemporaryDirectory(prefix="seam-what-if-") as name:
         folder = Path(name)
         result = run_program(options, program, gpu, folder, recipe, timed)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from . import _margin
 from ._borders import tensors
 
 Row = tuple[str, str, int, int, int, int]
@@ -130,7 +131,11 @@ def accesses(operator: Any) -> tuple[dict[str, tuple[bool, bool]], list[str], li
 
 def size(tensors: Iterable[Any]) -> int:
     """Bytes of these on the GPU; what is expanded is there once."""
-    return sum(min(one.numel() * one.element_size(), one.untyped_storage().nbytes()) for one in tensors if one.is_cuda)
+    found = 0
+    for one in tensors:
+        there = _margin.numbers(one) * one.element_size() if one.is_cuda else 0
+        found += min(there, one.untyped_storage().nbytes()) if there and _margin.is_dense(one) else there
+    return found
 
 
 def moved_bytes(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
