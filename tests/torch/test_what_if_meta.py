@@ -6,19 +6,17 @@ No PyTorch without CUDA is needed: that one is imitated, by taking away what it 
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from test_what_if_torch import GHOST, LIBRARY, MODEL, PACKAGE, STEPS, TOOL, WEIGHTS, Answer, kinds  # noqa: E402, I001
-from seamalloc import _what_if, build  # noqa: E402
-from tap import end, ok  # noqa: E402
+from test_what_if_torch import GHOST, LIBRARY, MODEL, PACKAGE, STEPS, TOOL, WEIGHTS, Answer, kinds, run  # noqa: E402, I001
+from seamalloc import build  # noqa: E402
+from tap import ok  # noqa: E402
 
 MIB = 1 << 20
 NEAR = 0.001 if build.find_torch().minor >= 15 else 0.02  # 2.11 keeps cuBLAS's workspaces: its peak may be at another moment
@@ -186,19 +184,5 @@ def check_without_cuda() -> None:
     ok(done.returncode == 0 and 16 < int((done.stdout.split() or ["0"])[0]) < 64 and done.stdout.split()[1] == "79", "a PyTorch that is not built for CUDA", done.stdout + done.stderr)
 
 
-def main() -> int:
-    """All checks."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
-        try:
-            for check in (check_sizes, check_options, check_bad_programs, check_values, check_fallback, check_without_cuda):
-                check()
-        finally:
-            _what_if.SERVER.close()
-            os.chdir("/")
-    return end()
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(check_sizes, check_options, check_bad_programs, check_values, check_fallback, check_without_cuda))

@@ -17,6 +17,7 @@ import tempfile
 import textwrap
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -330,13 +331,13 @@ def check_held() -> None:
     ok(len({id(tensor) for tensor in found}) == 200 and len(asked) <= _borders.MOST_HELD, f"{len(found)} tensors in {len(asked)} steps")
 
 
-def main() -> int:
-    """All checks."""
+def run(*checks: Callable[[], None]) -> int:
+    """Checks in a folder of their own, with one server of runs. The status of the test."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ.update(PYTHONPATH=PACKAGE, SEAM_LIBRARY=LIBRARY, SEAM_TOOL=TOOL, SEAM_GHOST=GHOST, SEAM_TEST_SIGN=folder)
         try:
-            for check in (check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs):
+            for check in checks:
                 check()
         finally:
             _what_if.SERVER.close()
@@ -345,4 +346,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs))

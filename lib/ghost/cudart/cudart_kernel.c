@@ -67,7 +67,7 @@ void __cudaUnregisterFatBinary(void **handle)
 	(void)handle;
 }
 
-/* For managed variables; whether they are there. */
+/* For managed variables: says that they are there. */
 char __cudaInitModule(void **handle)
 {
 	(void)handle;

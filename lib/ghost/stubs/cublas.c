@@ -30,7 +30,7 @@ const char *cublasGetStatusString(int status)
 	return NO_ERRORS;
 }
 
-/* Whether the arguments of a decomposition of many matrices are right, which is told on the host. */
+/* Decompositions of many matrices tell on the host that their arguments are right. */
 #define OF_EACH(T)                                                                                                  \
 	int cublas##T##geqrfBatched(void *handle, int m, int n, void *a, int lda, void *tau, int *wrong, int batch) \
 	{                                                                                                           \

@@ -36,8 +36,8 @@ static struct {
 	void *gpu; /* a descriptor of the ghost's properties; NULL: it cannot be asked */
 } installed;
 
-/* What the installed library wants to know of a GPU: its name for it, and the driver's number. Three of the first two.
- */
+/* Properties of a GPU that the installed library asks for: by its name, and by the driver's number. The first two
+ * have three each. */
 static const struct {
 	const char *name;
 	int attribute, count;

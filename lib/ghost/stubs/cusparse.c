@@ -73,7 +73,7 @@ const char *cusparseGetErrorString(int status)
 	return NO_ERRORS;
 }
 
-/* What begins with the place for a handle, whatever follows. */
+/* Functions whose first argument is the place for a handle. */
 #define CREATED(NAME)                   \
 	int cusparse##NAME(void **made) \
 	{                               \

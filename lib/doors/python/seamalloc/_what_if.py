@@ -492,11 +492,15 @@ def on(options: argparse.Namespace, gpu: str) -> tuple[argparse.Namespace, str]:
     return given, given.machine["gpu"]
 
 
+def has_time(options: argparse.Namespace) -> bool:
+    """The time of an iteration is estimated: of one GPU that is not there."""
+    return not options.here and options.gpus == 1
+
+
 def ask_first(options: argparse.Namespace, program: list[str], gpu: str) -> Run:
     """The program as it is, on the ghost GPU; where that cannot be had or followed, on the meta device, and so what comes behind."""
-    timed = not options.here and options.gpus == 1
     try:
-        return ask(options, program, gpu, timed=timed)
+        return ask(options, program, gpu, timed=has_time(options))
     except (NoAnswer, build.BuildError) as failure:
         if options.here or options.meta or not _fallback.is_reason(failure):
             raise
@@ -504,7 +508,7 @@ def ask_first(options: argparse.Namespace, program: list[str], gpu: str) -> Run:
     say("not on the ghost GPU; on the meta device")
     options.meta = True
     try:
-        run = ask(options, program, gpu, timed=timed)
+        run = ask(options, program, gpu, timed=has_time(options))
     except NoAnswer as failure:
         raise (first if isinstance(first, NoAnswer) else failure) from None
     why = str(first).split("\n")[0]
@@ -529,7 +533,7 @@ def answer(arguments: list[str]) -> int:
         targets = [on(options, gpu) for gpu in gpus]
         for given, gpu in targets:
             run = ask_first(given, program, gpu)
-            if given.here or given.gpus > 1:
+            if not has_time(given):
                 run.answer["unseen"].append("the time of an iteration: it is estimated of one ghost GPU alone")
             if not run.answer["fits"]:
                 run.answer["advice"] += try_treatments(given, program, gpu, run)
