@@ -1,36 +1,90 @@
 /* host.c: pinned host memory as a source, and the sizes of its pool. See host.h. */
 #include "host.h"
 
+#include "bits.h"
+#include "clock.h"
+#include "host_memory.h"
+#include "numa.h"
+
 #define KI UINT64_C(1024)
 #define MI (KI * KI)
 
+static void count_call(struct seam_host_calls *calls, uint64_t ns)
+{
+	const uint64_t least_ns = atomic_load_explicit(&calls->least_ns, memory_order_relaxed);
+	const uint64_t most_ns = atomic_load_explicit(&calls->most_ns, memory_order_relaxed);
+	/* One call at a time (`calling` of store.h): nobody else writes. */
+	atomic_fetch_add_explicit(&calls->count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&calls->total_ns, ns, memory_order_relaxed);
+	if (least_ns == 0 || ns < least_ns)
+		atomic_store_explicit(&calls->least_ns, ns, memory_order_relaxed);
+	if (ns > most_ns)
+		atomic_store_explicit(&calls->most_ns, ns, memory_order_relaxed);
+}
+
+/* The driver's pages come from the calling thread's node: that of the device, for the length of the call. */
+static int alloc_on_node(struct seam_host *host, uint64_t bytes, void **ret_pointer)
+{
+	int refused = 0;
+	const bool prefers = host->node >= 0 && seam__numa_prefer(host->node, &refused);
+	int cu = seam__drv_host_alloc(host->driver, bytes, ret_pointer);
+	if (prefers) {
+		seam__numa_forget();
+		atomic_fetch_add_explicit(&host->placed, cu == SEAM_CU_SUCCESS, memory_order_relaxed);
+	}
+	if (refused != 0)
+		atomic_store_explicit(&host->refused, refused, memory_order_relaxed);
+	return cu;
+}
+
 static enum seam_rc segment_alloc(void *user, uint64_t bytes, uint64_t *ret_va)
 {
+	struct seam_host *host = user;
+	struct seam_host_memory memory;
 	void *pointer = NULL;
-	int cu = seam__drv_host_alloc(user, bytes, &pointer);
+	seam__host_memory_get(host->root, &memory);
+	if (bytes > memory.room_bytes)
+		return SEAM_OOM_HOST;
+	const uint64_t begin_ns = seam__clock_ns();
+	int cu = alloc_on_node(host, bytes, &pointer);
+	count_call(&host->allocs, seam__clock_ns() - begin_ns);
 	if (cu == SEAM_CU_OUT_OF_MEMORY)
 		return SEAM_OOM_HOST;
-	if (cu == SEAM_CU_SUCCESS)
+	if (cu == SEAM_CU_SUCCESS) {
 		*ret_va = (uint64_t)(uintptr_t)pointer;
+		atomic_fetch_add_explicit(&host->sizes[seam__bits_log2(bytes * 2 - 1)], 1, memory_order_relaxed);
+	}
 	return seam__driver_rc(cu);
 }
 
 static enum seam_rc segment_free(void *user, uint64_t va, uint64_t bytes)
 {
+	struct seam_host *host = user;
 	(void)bytes;
-	return seam__driver_rc(seam__drv_host_free(user, seam__host_pointer(va)));
+	const uint64_t begin_ns = seam__clock_ns();
+	int cu = seam__drv_host_free(host->driver, seam__host_pointer(va));
+	count_call(&host->frees, seam__clock_ns() - begin_ns);
+	return seam__driver_rc(cu);
 }
 
-enum seam_rc seam__host_init(struct seam_store *store, const struct seam_host_config *config,
-	struct seam_driver *driver, struct seam_meta *meta)
+static int node_of(struct seam_driver *driver)
+{
+	int64_t node = -1;
+	int cu = seam__drv_attribute(driver, SEAM_ATTR_HOST_NODE, &node);
+	return cu == SEAM_CU_SUCCESS && node >= 0 && node < SEAM_NUMA_NODES ? (int)node : -1;
+}
+
+enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_config *config, struct seam_driver *driver,
+	struct seam_meta *meta)
 {
 	const struct seam_cache_source source = {
-		.user = driver, .segment_alloc = segment_alloc, .segment_free = segment_free};
+		.user = host, .segment_alloc = segment_alloc, .segment_free = segment_free};
 	const struct seam_store_config store_config = {
 		.name = "host",
 		.rank = SEAM_RANK_HOST,
 		.deterministic = config->deterministic,
 		.verify_streams = config->verify_streams,
+		.allows_none = true,
 		.cache =
 			{
 				.granularity_bytes = 512,
@@ -44,7 +98,33 @@ enum seam_rc seam__host_init(struct seam_store *store, const struct seam_host_co
 				.split_bytes = 512,
 				.limit_bytes = config->capacity_bytes,
 				.oom = SEAM_OOM_HOST,
+				.covers_frees = true,
 			},
 	};
-	return seam__store_init(store, &source, &store_config, driver, meta);
+	*host = (struct seam_host){
+		.driver = driver, .root = config->root != NULL ? config->root : "", .node = node_of(driver)};
+	return seam__store_init(&host->store, &source, &store_config, driver, meta);
+}
+
+uint64_t seam__host_fini(struct seam_host *host)
+{
+	return seam__store_fini(&host->store);
+}
+
+static void reset(struct seam_host_calls *calls)
+{
+	atomic_store_explicit(&calls->total_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&calls->least_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&calls->most_ns, 0, memory_order_relaxed);
+}
+
+void seam__host_reset_calls(struct seam_host *host)
+{
+	reset(&host->allocs);
+	reset(&host->frees);
+}
+
+const char *seam__host_check(struct seam_host *host)
+{
+	return seam__store_check(&host->store);
 }

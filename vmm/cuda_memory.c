@@ -3,6 +3,8 @@
 
 #include "cuda_api.h"
 
+#define HOST_NUMA_ID ((CUdevice_attribute)134) /* has no name in the headers before CUDA 12.3 */
+
 static CUmemLocation location_of(const struct seam_location *where)
 {
 	CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_INVALID, .id = where->id};
@@ -52,6 +54,9 @@ int seam__cuda_op_attribute(struct seam_driver *d, enum seam_drv_attribute what,
 	case SEAM_ATTR_FABRIC_SUPPORTED:
 	case SEAM_ATTR_RDMA_SUPPORTED:
 		cu = c->api->device_attribute(&value, flags[what], c->device);
+		break;
+	case SEAM_ATTR_HOST_NODE:
+		cu = c->api->device_attribute(&value, HOST_NUMA_ID, c->device);
 		break;
 	case SEAM_ATTR_DRIVER_VERSION:
 		cu = c->api->driver_version(&value);

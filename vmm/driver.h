@@ -65,6 +65,7 @@ enum seam_drv_attribute {
 	SEAM_ATTR_FABRIC_SUPPORTED,   /* 0 or 1 */
 	SEAM_ATTR_RDMA_SUPPORTED,     /* 0 or 1: GPUDirect RDMA for VMM memory */
 	SEAM_ATTR_DRIVER_VERSION,     /* like 13000 */
+	SEAM_ATTR_HOST_NODE,          /* the host's NUMA node that is next to the device; -1: not known */
 	SEAM_ATTR_CHIP,               /* compute capability, major * 10 + minor; 0 for the emulator */
 };
 

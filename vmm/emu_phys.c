@@ -145,6 +145,7 @@ int seam__emu_op_attribute(struct seam_driver *d, enum seam_drv_attribute what, 
 	case SEAM_ATTR_RDMA_SUPPORTED:
 		*ret_value = !e->config.no_vmm && e->config.has_rdma;
 		return 0;
+	case SEAM_ATTR_HOST_NODE:
 	case SEAM_ATTR_CHIP:
 		*ret_value = 0;
 		return 0;

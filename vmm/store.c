@@ -19,6 +19,7 @@ enum seam_rc seam__store_init(struct seam_store *store, const struct seam_cache_
 	}
 	store->calling = false;
 	seam__streams_init(&store->streams, driver, meta, config->deterministic);
+	store->streams.allows_none = config->allows_none;
 	store->verify_streams = config->verify_streams;
 	return SEAM_OK;
 }
@@ -123,6 +124,14 @@ enum seam_rc seam__store_stream_destroyed(struct seam_store *store, uint64_t str
 	enum seam_rc rc = seam__stream_destroyed(&store->streams, stream);
 	seam__mutex_unlock(&store->lock);
 	return rc;
+}
+
+void seam__store_walk(
+	struct seam_store *store, bool (*visit)(void *user, const struct seam_cache_view *view), void *user)
+{
+	seam__mutex_lock(&store->lock);
+	seam__cache_walk(&store->cache, visit, user);
+	seam__mutex_unlock(&store->lock);
 }
 
 void seam__store_get_stats(struct seam_store *store, struct seam_cache_stats *ret_stats)

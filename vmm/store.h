@@ -36,6 +36,7 @@ struct seam_store_config {
 	enum seam_rank rank;
 	bool deterministic;
 	bool verify_streams;
+	bool allows_none; /* memory of no stream: SEAM_NO_STREAM_HANDLE of stream.h */
 	struct seam_cache_config cache;
 };
 
@@ -52,7 +53,7 @@ uint64_t seam__store_fini(struct seam_store *store);
 SEAM_MUST_USE enum seam_rc seam__store_alloc(
 	struct seam_store *store, uint64_t bytes, uint64_t stream, uint64_t tag, bool no_wait, uint64_t *ret_va);
 
-/* SEAM_NOT_FOUND: va is no live block's start. No driver call. */
+/* As seam__cache_free(). */
 SEAM_MUST_USE enum seam_rc seam__store_free(struct seam_store *store, uint64_t va);
 
 /* As seam__cache_record_stream(). Errors: also those of seam__streams_find(). */
@@ -68,6 +69,10 @@ SEAM_MUST_USE enum seam_rc seam__store_trim(
 
 /* As seam__stream_destroyed(). */
 SEAM_MUST_USE enum seam_rc seam__store_stream_destroyed(struct seam_store *store, uint64_t stream);
+
+/* As seam__cache_walk(), with the lock. */
+void seam__store_walk(
+	struct seam_store *store, bool (*visit)(void *user, const struct seam_cache_view *view), void *user);
 
 void seam__store_get_stats(struct seam_store *store, struct seam_cache_stats *ret_stats);
 void seam__store_reset_peaks(struct seam_store *store);

@@ -118,8 +118,10 @@ static enum seam_rc add(struct seam_streams *streams, uint64_t handle, uint64_t 
 	struct seam_stream *stream = seam__slab_get(&streams->stream_slab);
 	if (stream == NULL)
 		return SEAM_OOM_META;
-	*stream = (struct seam_stream){
-		.owner = streams, .handle = handle, .id = id, .placed = handle <= SEAM_STREAM_PER_THREAD};
+	*stream = (struct seam_stream){.owner = streams,
+		.handle = handle,
+		.id = id,
+		.placed = handle <= SEAM_STREAM_PER_THREAD || handle == SEAM_NO_STREAM_HANDLE};
 	TAILQ_INIT(&stream->events);
 	struct seam_stream *place;
 	TAILQ_FOREACH(place, &streams->list, by_index)
@@ -157,12 +159,23 @@ static enum seam_rc find_per_thread(struct seam_streams *streams, struct seam_st
 	return SEAM_OK;
 }
 
+static enum seam_rc find_none(struct seam_streams *streams, struct seam_stream **ret_stream)
+{
+	if (!streams->allows_none)
+		return SEAM_INVALID;
+	struct seam_stream *stream = look_up(streams, SEAM_NO_STREAM_HANDLE, 0);
+	enum seam_rc rc = stream == NULL ? add(streams, SEAM_NO_STREAM_HANDLE, 0, &stream) : SEAM_OK;
+	if (rc == SEAM_OK)
+		streams->last = *ret_stream = stream;
+	return rc;
+}
+
 enum seam_rc seam__streams_find(
 	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream)
 {
 	if (handle == SEAM_STREAM_LEGACY)
 		handle = SEAM_STREAM_DEFAULT;
-	verify = verify && handle != SEAM_STREAM_DEFAULT;
+	verify = verify && handle != SEAM_STREAM_DEFAULT && handle != SEAM_NO_STREAM_HANDLE;
 	struct seam_stream *stream = streams->last;
 	if (stream != NULL && stream->handle == handle && !verify) {
 		*ret_stream = stream;
@@ -170,6 +183,8 @@ enum seam_rc seam__streams_find(
 	}
 	if (handle == SEAM_STREAM_PER_THREAD)
 		return find_per_thread(streams, ret_stream);
+	if (handle == SEAM_NO_STREAM_HANDLE)
+		return find_none(streams, ret_stream);
 	stream = look_up(streams, handle, 0);
 	if (stream == NULL || verify) {
 		uint64_t id = 0;
@@ -220,7 +235,7 @@ bool seam__streams_all_passed(const struct seam_streams *streams, uint64_t tick)
 enum seam_rc seam__stream_destroyed(struct seam_streams *streams, uint64_t handle)
 {
 	uint64_t id = 0;
-	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY)
+	if (handle == SEAM_STREAM_DEFAULT || handle == SEAM_STREAM_LEGACY || handle == SEAM_NO_STREAM_HANDLE)
 		return SEAM_INVALID;
 	if (handle == SEAM_STREAM_PER_THREAD) {
 		int cu = seam__drv_stream_id(streams->driver, handle, &id);

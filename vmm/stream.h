@@ -15,6 +15,8 @@
  *   - One that was found destroyed, or replaced under its handle, without notice is *lost*: nothing can be recorded on
  *   it any more.
  *     What events cover passes; the rest passes by seam__streams_wait_all_*() only.
+ *   - SEAM_NO_STREAM has an entry like a stream, if the owner allows it: no work is ever on it, so what is stamped
+ * there has passed. It stands for the host, which uses its memory without a stream.
  *   - On a stream that is being captured nothing is recorded or queried: its stamps stay until the capture has ended.
  *     Nor does the driver tell its id: one that is found during a capture has the first id that is told of its handle,
  *     so that where it is destroyed before that, without notice, its successor under the handle is taken for it. So is
@@ -53,6 +55,7 @@ struct seam_meta;
 struct seam_streams;
 
 #define SEAM_STREAM_EVENTS 32u
+#define SEAM_NO_STREAM_HANDLE UINT64_MAX /* SEAM_NO_STREAM of seam.h */
 
 /* An event recorded on a stream. */
 struct seam_stream_event {
@@ -93,6 +96,7 @@ struct seam_streams {
 	struct seam_driver *driver;
 	uint64_t tick; /* >= 1 */
 	bool deterministic;
+	bool allows_none;         /* SEAM_NO_STREAM_HANDLE is no error; set by the owner after init */
 	struct seam_stream *last; /* found last by handle; NULL, or in the tree and not per-thread */
 	struct seam_stream_tree tree;
 	struct seam_stream_list list; /* every entry, by index */
@@ -122,7 +126,7 @@ uint64_t seam__streams_fini(struct seam_streams *streams);
 /* The entry of a handle, made if there is none. O(1) and no driver call for the stream found last, unless `verify`:
  * that asks the driver for the handle's id (unless the stream is being captured) and, where it is a new one, gives the
  * old entry up as lost. Per-thread streams are told apart each time. Errors: SEAM_OOM_META, and the driver's
- * (SEAM_DRIVER for a handle that is no stream). */
+ * (SEAM_DRIVER for a handle that is no stream); SEAM_INVALID for SEAM_NO_STREAM_HANDLE where it is not allowed. */
 SEAM_MUST_USE enum seam_rc seam__streams_find(
 	struct seam_streams *streams, uint64_t handle, bool verify, struct seam_stream **ret_stream);
 
@@ -131,10 +135,10 @@ void seam__stream_ref(struct seam_stream *stream);
 void seam__stream_unref(struct seam_stream *stream);
 
 /* The stamp for what the stream's work so far may use. O(1), no driver call. A destroyed stream gets no more work: its
- * last cover answers for whatever is freed on it later. */
+ * last cover answers for whatever is freed on it later. No stream never has any. */
 static inline uint64_t seam__stream_stamp(struct seam_stream *stream)
 {
-	if (stream->destroyed)
+	if (stream->destroyed || stream->handle == SEAM_NO_STREAM_HANDLE)
 		return stream->last_stamp = stream->covered;
 	return stream->last_stamp = stream->owner->tick;
 }
@@ -178,7 +182,7 @@ bool seam__streams_all_passed(const struct seam_streams *streams, uint64_t tick)
 
 /* To be called before a stream is destroyed, for its last cover; the entry goes when it has passed.
  * SEAM_NOT_FOUND: never seen, which is no harm. Other errors are those of cover: the entry is then lost.
- * SEAM_INVALID: the legacy default stream. */
+ * SEAM_INVALID: the legacy default stream, or none. */
 SEAM_MUST_USE enum seam_rc seam__stream_destroyed(struct seam_streams *streams, uint64_t handle);
 
 /* Name of the first broken invariant, or NULL. */

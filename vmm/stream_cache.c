@@ -97,7 +97,10 @@ static void count_live(struct seam_cache *cache, const struct seam_cache_block *
 	stats->requested_bytes += block->requested_bytes;
 	stats->live_peak_bytes = seam__bits_max(stats->live_peak_bytes, stats->live_bytes);
 	stats->requested_peak_bytes = seam__bits_max(stats->requested_peak_bytes, stats->requested_bytes);
+	stats->held_blocks_peak = seam__bits_max(stats->held_blocks_peak, stats->live_blocks + stats->pending_blocks);
+	stats->held_peak_bytes = seam__bits_max(stats->held_peak_bytes, stats->live_bytes + stats->pending_bytes);
 	stats->allocs++;
+	stats->alloc_bytes += block->extent.bytes;
 }
 
 enum seam_rc seam__cache_take(struct seam_cache_request *request, struct seam_cache_block *block)
@@ -289,6 +292,7 @@ static void settle_pending(struct seam_cache *cache)
 		if (!uses_passed(block))
 			continue;
 		TAILQ_REMOVE(&cache->pending, block, link);
+		cache->stats.pending_blocks--;
 		cache->stats.pending_bytes -= block->extent.bytes;
 		drop_uses(cache, block);
 		seam__cache_settle(cache, block);
@@ -332,12 +336,17 @@ enum seam_rc seam__cache_free(struct seam_cache *cache, uint64_t va)
 	stats->frees++;
 	seam__range_withdraw(&cache->range, &block->extent);
 	block->stamp = seam__stream_stamp(block->stream);
-	for (struct seam_cache_use *use = block->uses; use != NULL; use = use->next)
+	for (struct seam_cache_use *use = block->uses; use != NULL; use = use->next) {
 		use->stamp = seam__stream_stamp(use->stream);
+		/* Where it fails (a capture, say) who asks next does it. */
+		enum seam_rc ignored = cache->config.covers_frees ? seam__stream_cover(use->stream) : SEAM_OK;
+		(void)ignored;
+	}
 	if (block->uses == NULL) {
 		seam__cache_settle(cache, block);
 	} else {
 		TAILQ_INSERT_TAIL(&cache->pending, block, link);
+		stats->pending_blocks++;
 		stats->pending_bytes += block->extent.bytes;
 	}
 	return SEAM_OK;

@@ -70,6 +70,10 @@ struct seam_cache_config {
 	uint64_t limit_bytes; /* most that may be reserved; 0: no limit */
 	enum seam_rc oom;     /* what running out is called: SEAM_OOM_DEVICE or SEAM_OOM_HOST */
 	enum seam_cache_reuse reuse;
+	/* A free records an event at once on the streams that were recorded for the block, so that it passes with the
+	   work of now. Else what they are given until somebody asks is waited for as well, and no free calls the
+	   driver. */
+	bool covers_frees;
 };
 
 /* A stream that uses a block beside its own; seam__cache_record_stream(). */
@@ -97,15 +101,18 @@ struct seam_cache_stats {
 	uint64_t live_blocks;
 	uint64_t live_bytes;           /* rounded */
 	uint64_t requested_bytes;      /* of live blocks, as asked for */
-	uint64_t pending_bytes;        /* freed, and held for streams that were recorded */
+	uint64_t pending_blocks;       /* freed, and held for streams that were recorded */
+	uint64_t pending_bytes;        /* their bytes */
 	uint64_t free_bytes;           /* cached, whoever may use it */
 	uint64_t reserved_bytes;       /* of the source: live, pending, free, and on its way back */
 	uint64_t small_reserved_bytes; /* of these, in small segments */
 	uint64_t segments;
 	uint64_t live_blocks_peak, live_peak_bytes, requested_peak_bytes, reserved_peak_bytes,
-		segments_peak; /* since creation or reset */
+		segments_peak;                      /* since creation or reset */
+	uint64_t held_blocks_peak, held_peak_bytes; /* likewise, of what is live or pending */
 	/* counters */
 	uint64_t allocs, frees;
+	uint64_t alloc_bytes;   /* of allocs, rounded */
 	uint64_t hits;          /* requests served by a whole free block of their size */
 	uint64_t splits;        /* by a part of one */
 	uint64_t gathers;       /* by neighbours that were joined for it */
@@ -180,8 +187,8 @@ SEAM_MUST_USE enum seam_rc seam__cache_trim(
 void seam__cache_run(struct seam_cache_request *request);
 SEAM_MUST_USE enum seam_rc seam__cache_resume(struct seam_cache_request *request);
 
-/* Gives a block back; work of its streams may still be pending. No driver call. SEAM_NOT_FOUND: va is no live block's
- * start. */
+/* Gives a block back; work of its streams may still be pending. No driver call, unless config.covers_frees.
+ * SEAM_NOT_FOUND: va is no live block's start. */
 SEAM_MUST_USE enum seam_rc seam__cache_free(struct seam_cache *cache, uint64_t va);
 
 /* The block is used on `stream` too: after its free it stays pending until that stream has passed. SEAM_NOT_FOUND,

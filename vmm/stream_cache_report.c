@@ -36,6 +36,8 @@ void seam__cache_reset_peaks(struct seam_cache *cache)
 	cache->stats.requested_peak_bytes = cache->stats.requested_bytes;
 	cache->stats.reserved_peak_bytes = cache->range.segment_bytes;
 	cache->stats.segments_peak = cache->range.segment_count;
+	cache->stats.held_blocks_peak = cache->stats.live_blocks + cache->stats.pending_blocks;
+	cache->stats.held_peak_bytes = cache->stats.live_bytes + cache->stats.pending_bytes;
 }
 
 static enum seam_cache_state state_of(const struct seam_cache_block *block)
@@ -82,7 +84,7 @@ void seam__cache_walk(
 
 /* The sums that a check compares. */
 struct sums {
-	uint64_t live_blocks, live_bytes, requested_bytes, pending_bytes, moving_bytes, small_bytes;
+	uint64_t live_blocks, live_bytes, requested_bytes, pending_blocks, pending_bytes, moving_bytes, small_bytes;
 };
 
 static const char *check_block(const struct seam_cache_block *block, struct sums *sums)
@@ -103,6 +105,7 @@ static const char *check_block(const struct seam_cache_block *block, struct sums
 	case SEAM_CACHE_PENDING:
 		if (block->stream == NULL)
 			return "SC3 a pending block has a stream";
+		sums->pending_blocks++;
 		sums->pending_bytes += extent->bytes;
 		break;
 	case SEAM_CACHE_LEAVING:
@@ -158,7 +161,8 @@ const char *seam__cache_check(const struct seam_cache *constant)
 	const struct seam_cache_stats *stats = &cache->stats;
 	if (sums.live_blocks != stats->live_blocks || sums.live_bytes != stats->live_bytes ||
 		sums.requested_bytes != stats->requested_bytes || sums.pending_bytes != stats->pending_bytes ||
-		sums.moving_bytes != cache->moving_bytes || sums.small_bytes != stats->small_reserved_bytes ||
+		sums.pending_blocks != stats->pending_blocks || sums.moving_bytes != cache->moving_bytes ||
+		sums.small_bytes != stats->small_reserved_bytes ||
 		sums.live_bytes + sums.pending_bytes + sums.moving_bytes + cache->range.free_bytes !=
 			cache->range.segment_bytes)
 		return "SC4 sums";

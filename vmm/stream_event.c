@@ -66,7 +66,7 @@ int seam__stream_ask(struct seam_driver *driver, uint64_t handle, bool *ret_capt
 enum seam_rc seam__stream_reach(struct seam_stream *stream)
 {
 	struct seam_driver *driver = stream->owner->driver;
-	if (seam__stream_is_dead(stream))
+	if (seam__stream_is_dead(stream) || stream->handle == SEAM_NO_STREAM_HANDLE)
 		return SEAM_NOT_FOUND;
 	uint64_t id = 0;
 	int cu = SEAM_CU_SUCCESS;

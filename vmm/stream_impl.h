@@ -27,7 +27,7 @@ static inline bool seam__stream_take_id(struct seam_stream *stream, uint64_t id)
 }
 
 /* Whether work can be put behind this stream now: it still is what its handle names, on this thread, and is not being
- * captured. Errors: SEAM_NOT_FOUND (dead; lost from now on if it was not), SEAM_BUSY (another thread's),
+ * captured. Errors: SEAM_NOT_FOUND (dead; lost from now on if it was not; no stream), SEAM_BUSY (another thread's),
  * SEAM_CAPTURING, the driver's. */
 SEAM_MUST_USE enum seam_rc seam__stream_reach(struct seam_stream *stream);
 

@@ -1,9 +1,17 @@
 /* host.c: the API's calls on the pool of pinned host memory (pools/host.h). */
-#include "host.h"
+#include <seam/host.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "host_memory.h"
+#include "text.h"
 
 #include "pool.h"
 
 #define LARGEST_HOST_BYTES (UINT64_C(1) << 48) /* more than any machine; keeps sums from overflowing */
+
+_Static_assert(UINTPTR_MAX == SEAM_NO_STREAM_HANDLE, "SEAM_NO_STREAM has one value");
 
 enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr)
 {
@@ -15,7 +23,7 @@ enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *strea
 		return rc;
 	if (bytes > LARGEST_HOST_BYTES)
 		return SEAM_OOM_HOST;
-	rc = seam__store_alloc(&pool->host, bytes, (uint64_t)(uintptr_t)stream, 0, false, &va);
+	rc = seam__store_alloc(&pool->host.store, bytes, (uint64_t)(uintptr_t)stream, 0, false, &va);
 	if (rc == SEAM_OK)
 		*ret_ptr = seam__host_pointer(va);
 	return rc;
@@ -26,7 +34,7 @@ enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr)
 	if (ptr == NULL)
 		return SEAM_OK;
 	enum seam_rc rc = seam__pool_enter(pool);
-	return rc == SEAM_OK ? seam__store_free(&pool->host, (uint64_t)(uintptr_t)ptr) : rc;
+	return rc == SEAM_OK ? seam__store_free(&pool->host.store, (uint64_t)(uintptr_t)ptr) : rc;
 }
 
 enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream)
@@ -34,5 +42,168 @@ enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *st
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	return seam__store_record_stream(&pool->host, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
+	return seam__store_record_stream(&pool->host.store, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
+}
+
+static uint64_t load(const _Atomic uint64_t *figure)
+{
+	return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+static struct seam_host_stats stats_of(struct seam_host *host)
+{
+	struct seam_cache_stats cache;
+	seam__store_get_stats(&host->store, &cache);
+	return (struct seam_host_stats){
+		.size = sizeof(struct seam_host_stats),
+		.version = SEAM_HOST_STATS_VERSION,
+		.live_blocks = cache.live_blocks,
+		.live_bytes = cache.live_bytes,
+		.live_bytes_peak = cache.live_peak_bytes,
+		.requested_bytes = cache.requested_bytes,
+		.requested_bytes_peak = cache.requested_peak_bytes,
+		.held_blocks = cache.live_blocks + cache.pending_blocks,
+		.held_blocks_peak = cache.held_blocks_peak,
+		.held_bytes = cache.live_bytes + cache.pending_bytes,
+		.held_bytes_peak = cache.held_peak_bytes,
+		.reserved_bytes = cache.reserved_bytes,
+		.reserved_bytes_peak = cache.reserved_peak_bytes,
+		.segments = cache.segments,
+		.segments_peak = cache.segments_peak,
+		.allocs = cache.allocs,
+		.alloc_bytes = cache.alloc_bytes,
+		.grows = cache.grows,
+		.grown_bytes = cache.grown_bytes,
+		.shrinks = cache.shrinks,
+		.ooms = cache.ooms,
+		.alloc_calls = load(&host->allocs.count),
+		.alloc_ns = load(&host->allocs.total_ns),
+		.alloc_ns_least = load(&host->allocs.least_ns),
+		.alloc_ns_most = load(&host->allocs.most_ns),
+		.free_calls = load(&host->frees.count),
+		.free_ns = load(&host->frees.total_ns),
+		.free_ns_least = load(&host->frees.least_ns),
+		.free_ns_most = load(&host->frees.most_ns),
+		.placed = load(&host->placed),
+	};
+}
+
+enum seam_rc seam_host_stats_get(struct seam_pool *pool, struct seam_host_stats *stats)
+{
+	enum seam_rc rc = stats == NULL ? SEAM_INVALID : seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	if (!seam__stats_known(stats->size, sizeof *stats, stats->version, SEAM_HOST_STATS_VERSION))
+		return SEAM_VERSION;
+	struct seam_host_stats all = stats_of(&pool->host);
+	all.size = stats->size;
+	memcpy(stats, &all, stats->size);
+	return SEAM_OK;
+}
+
+void seam_host_reset_peaks(struct seam_pool *pool)
+{
+	if (seam__pool_enter(pool) != SEAM_OK)
+		return;
+	seam__store_reset_peaks(&pool->host.store);
+	seam__host_reset_calls(&pool->host);
+}
+
+enum seam_rc seam_host_sizes(struct seam_pool *pool, uint64_t *counts, size_t capacity)
+{
+	enum seam_rc rc = counts == NULL ? SEAM_INVALID : seam__pool_enter(pool);
+	for (size_t i = 0; rc == SEAM_OK && i < capacity && i < SEAM_HOST_SIZES; i++)
+		counts[i] = load(&pool->host.sizes[i]);
+	return rc;
+}
+
+/* The blocks that a caller wants, and how many there are. */
+struct copied {
+	struct seam_block_info *blocks;
+	size_t capacity, count;
+};
+
+static bool copy_block(void *user, const struct seam_cache_view *view)
+{
+	static const enum seam_block_state states[] = {
+		[SEAM_CACHE_LIVE] = SEAM_BLOCK_LIVE,
+		[SEAM_CACHE_PENDING] = SEAM_BLOCK_PENDING,
+		[SEAM_CACHE_FREE] = SEAM_BLOCK_FREE,
+		[SEAM_CACHE_LEAVING] = SEAM_BLOCK_TRANSIT,
+	};
+	struct copied *copied = user;
+	if (copied->count < copied->capacity)
+		copied->blocks[copied->count] = (struct seam_block_info){
+			.va = view->va,
+			.bytes = view->bytes,
+			.requested_bytes = view->requested_bytes,
+			.state = states[view->state],
+			.stream = view->stream,
+			.tag = view->tag,
+		};
+	copied->count++;
+	return true;
+}
+
+enum seam_rc seam_host_blocks(
+	struct seam_pool *pool, struct seam_block_info *blocks, size_t capacity, size_t *ret_count)
+{
+	if (ret_count == NULL || (blocks == NULL && capacity != 0))
+		return SEAM_INVALID;
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	struct copied copied = {.blocks = blocks, .capacity = capacity};
+	seam__store_walk(&pool->host.store, copy_block, &copied);
+	*ret_count = copied.count;
+	return SEAM_OK;
+}
+
+enum seam_rc seam_host_trim(struct seam_pool *pool, uint64_t target_bytes, uint64_t *ret_released_bytes)
+{
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	uint64_t released_bytes = 0;
+	rc = seam__store_trim(&pool->host.store, target_bytes, false, &released_bytes);
+	if (rc == SEAM_OK && ret_released_bytes != NULL)
+		*ret_released_bytes = released_bytes;
+	return rc;
+}
+
+static void put_limits(struct seam_text *text, struct seam_pool *pool)
+{
+	char size[2][24];
+	struct seam_host_memory memory;
+	seam__host_memory_get("", &memory);
+	if (pool->config.host_capacity_bytes != 0)
+		seam__text_printf(text, "; host_capacity_bytes allows %s",
+			seam__text_size(size[0], pool->config.host_capacity_bytes));
+	if (memory.limit_bytes != UINT64_MAX)
+		seam__text_printf(text, "; of the %s that the control group may have %s are left",
+			seam__text_size(size[0], memory.limit_bytes), seam__text_size(size[1], memory.room_bytes));
+}
+
+void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text)
+{
+	char size[3][24];
+	const struct seam_host *host = &pool->host;
+	const struct seam_host_stats stats = stats_of(&pool->host);
+	const int refused = atomic_load_explicit(&host->refused, memory_order_relaxed);
+	seam__text_printf(text, "%s pinned, %s in use, peak %s", seam__text_size(size[0], stats.reserved_bytes),
+		seam__text_size(size[1], stats.held_bytes), seam__text_size(size[2], stats.reserved_bytes_peak));
+	put_limits(text, pool);
+	if (stats.placed != 0)
+		seam__text_printf(text, "; on NUMA node %d", host->node);
+	else if (refused != 0)
+		seam__text_printf(text, "; not placed on NUMA node %d: %s", host->node, strerror(refused));
+}
+
+size_t seam_host_text(struct seam_pool *pool, char *text, size_t text_bytes)
+{
+	struct seam_text out;
+	seam__text_init_fixed(&out, text, text != NULL ? text_bytes : 0);
+	if (seam__pool_enter(pool) == SEAM_OK)
+		seam__pool_put_host(pool, &out);
+	return out.length_bytes;
 }

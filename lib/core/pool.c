@@ -8,7 +8,7 @@
 #include "check.h"
 #include "driver_cuda.h"
 #include "emu.h"
-#include "host.h"
+#include "host_memory.h"
 #include "log.h"
 #include "meta.h"
 #include "opts.h"
@@ -138,7 +138,7 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 		rc = init_device_memory(pool);
 	if (rc != SEAM_OK) {
 		seam__runtime_destroy(pool->runtime);
-		(void)seam__store_fini(&pool->host);
+		(void)seam__host_fini(&pool->host);
 	}
 	return rc;
 }
@@ -149,7 +149,7 @@ static void fini_parts(struct seam_pool *pool)
 	seam__runtime_destroy(pool->runtime); /* before the engine: streams and uses are its own */
 	fini_device_memory(pool);
 	seam__private_fini(pool);
-	(void)seam__store_fini(&pool->host); /* blocks that are live die with the pool */
+	(void)seam__host_fini(&pool->host); /* blocks that are live die with the pool */
 	seam__recorder_destroy(pool->recorder);
 }
 
@@ -188,6 +188,19 @@ enum seam_rc seam__pool_create_on(
 	return SEAM_OK;
 }
 
+/* A limit of pinned memory that the process could never reach is a mistake: it is told, not cut to what there is. */
+static enum seam_rc check_host_capacity(const struct seam_config *config, char *error, size_t error_bytes)
+{
+	char asked[24], most[24];
+	struct seam_host_memory memory;
+	seam__host_memory_get("", &memory);
+	if (config->host_capacity_bytes <= memory.most_bytes)
+		return SEAM_OK;
+	seam__text_line(error, error_bytes, "host_capacity_bytes: %s, and this process can have %s at most",
+		seam__text_size(asked, config->host_capacity_bytes), seam__text_size(most, memory.most_bytes));
+	return SEAM_CONF;
+}
+
 static enum seam_rc open_driver(
 	int ordinal, const struct seam_config *config, char *error, size_t error_bytes, struct seam_driver **ret_driver)
 {
@@ -220,6 +233,8 @@ static enum seam_rc create(
 {
 	struct seam_config resolved;
 	enum seam_rc rc = seam__opts_resolve(config, secure_getenv("SEAM_CONF"), error, error_bytes, &resolved);
+	if (rc == SEAM_OK)
+		rc = check_host_capacity(&resolved, error, error_bytes);
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_driver *driver = NULL;
@@ -283,7 +298,7 @@ const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 
 const char *seam__pool_check(struct seam_pool *pool)
 {
-	const char *broken = seam__store_check(&pool->host);
+	const char *broken = seam__host_check(&pool->host);
 	if (broken == NULL && pool->plain != NULL)
 		return seam__store_check(pool->plain);
 	seam__pool_stop(pool);

@@ -22,6 +22,7 @@
 
 #include "driver.h"
 #include "engine.h"
+#include "host.h"
 #include "store.h"
 
 #define SEAM_LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
@@ -72,7 +73,7 @@ struct seam_pool {
 	uint64_t fork_generation; /* of the process that made the pool */
 	struct seam_engine engine;
 	struct seam_store *plain; /* instead of the engine, which is then all zero, without VMM; else NULL */
-	struct seam_store host;   /* pinned host memory */
+	struct seam_host host;    /* pinned host memory */
 	LIST_HEAD(, seam_private) privates;
 	LIST_HEAD(, seam_open_route) routes;
 	seam_oom_callback *oom_callback;
@@ -154,9 +155,16 @@ uint64_t seam__pool_capacity(const struct seam_pool *pool);
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
 void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_stats);
 
+/* What seam_host_text() says. */
+struct seam_text;
+void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text);
+
 /* Whether a caller's struct of figures is one that this library can fill. Figures are only ever appended: the struct of
  * an older program is a prefix of ours, which has `most` bytes. */
-bool seam__stats_known(uint32_t size, size_t most, uint32_t version, uint32_t known_version);
+static inline bool seam__stats_known(uint32_t size, size_t most, uint32_t version, uint32_t known_version)
+{
+	return version == known_version && size >= 2 * sizeof(uint32_t) && size <= most && size % sizeof(uint64_t) == 0;
+}
 
 /* Remembers the moment for seam_oom_report(). With `lock`. */
 void seam__oom_note(struct seam_pool *pool, const struct seam_request *request, bool capturing);

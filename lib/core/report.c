@@ -162,6 +162,16 @@ static void put_help(struct seam_text *text, const struct seam_oom *oom)
 		seam__text_puts(text, "  - free some blocks: what is live is what fills the device\n");
 }
 
+/* As of now, if there is some. */
+static void put_host(struct seam_text *text, struct seam_pool *pool, const struct seam_oom *oom)
+{
+	if (oom->stats.host_reserved_bytes_peak == 0)
+		return;
+	seam__text_puts(text, "  pinned    ");
+	seam__pool_put_host(pool, text);
+	seam__text_puts(text, "\n");
+}
+
 size_t seam_oom_report(struct seam_pool *pool, char *text, size_t text_bytes)
 {
 	struct seam_text report;
@@ -175,6 +185,7 @@ size_t seam_oom_report(struct seam_pool *pool, char *text, size_t text_bytes)
 	seam__mutex_unlock(seam__pool_lock(pool));
 	put_request(&report, &oom);
 	put_state(&report, pool, &oom);
+	put_host(&report, pool, &oom);
 	if (oom.request.bytes != 0) {
 		seam__text_puts(&report, "What would help:\n");
 		put_help(&report, &oom);

@@ -103,7 +103,7 @@ static void fill_memory(struct seam_stats *stats, const struct seam_memory *memo
 static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
 {
 	struct seam_cache_stats host;
-	seam__store_get_stats(&pool->host, &host);
+	seam__store_get_stats(&pool->host.store, &host);
 	stats->host_live_bytes = host.live_bytes;
 	stats->host_reserved_bytes = host.reserved_bytes;
 	stats->host_reserved_bytes_peak = host.reserved_peak_bytes;
@@ -141,11 +141,6 @@ void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats)
 	else
 		fill_engine(pool, ret_stats);
 	fill_shared(pool, ret_stats);
-}
-
-bool seam__stats_known(uint32_t size, size_t most, uint32_t version, uint32_t known_version)
-{
-	return version == known_version && size >= 2 * sizeof(uint32_t) && size <= most && size % sizeof(uint64_t) == 0;
 }
 
 enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
@@ -188,7 +183,7 @@ void seam_stats_reset_peaks(struct seam_pool *pool)
 		reset_engine_peaks(&pool->engine);
 	seam__meta_reset_peak(pool->meta);
 	seam__mutex_unlock(seam__pool_lock(pool));
-	seam__store_reset_peaks(&pool->host);
+	seam__store_reset_peaks(&pool->host.store);
 }
 
 enum seam_rc seam_stats_driver(

@@ -92,10 +92,10 @@ class World:
     def __init__(self, library: ctypes.CDLL, folder: pathlib.Path, include: pathlib.Path) -> None:
         self.library, self.folder = library, folder
         self.kept: list[object] = []
-        figures = len(re.findall(r"^SEAM_STAT\(", (include / "stats.def").read_text(encoding="utf-8"), re.M))
-        self.stats = struct.pack("=II", 8 + 8 * figures, 2)
-        figures = len(re.findall(r"^SEAM_PLAN_STAT\(", (include / "plan_stats.def").read_text(encoding="utf-8"), re.M))
-        self.plan_stats = struct.pack("=II", 8 + 8 * figures, 1)
+        self.stats = {}
+        for kind, version in (("", 2), ("plan_", 1), ("host_", 1)):
+            figures = len(re.findall(rf"^SEAM_{kind.upper()}STAT\(", (include / f"{kind}stats.def").read_text(encoding="utf-8"), re.M))
+            self.stats[kind] = struct.pack("=II", 8 + 8 * figures, version)
         self.trace = self.make_trace()
         self.plan = self.make("seam_plan_make", ctypes.c_void_p(self.trace), None, None)
         self.trace_path, self.plan_path = folder / "a.seamtrace", folder / "a.plan"
@@ -170,7 +170,7 @@ class World:
             return None
         read_as = self.plan_path if "plan" in function else self.trace_path
         contents = {
-            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.plan_stats if "plan" in function else self.stats, "options": struct.pack("=Q", 16),
+            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.stats["plan_" if "plan" in function else "host_" if "host" in function else ""], "options": struct.pack("=Q", 16),
             "name": b"forward", "source": b"a test", "text": b"stitch:oom",
             "data": read_as.read_bytes() if argument.name == "data" else b"",
         }

@@ -21,7 +21,7 @@
 #define LIMIT_BYTES (UINT64_C(48) << 20)
 
 static struct seam_driver *driver;
-static struct seam_store stores[2];
+static struct seam_store *stores[2];
 /* Blocks on their way from one thread to another; 0: none. */
 static _Atomic uint64_t places[2][PLACES];
 
@@ -43,14 +43,14 @@ static void put_aside(unsigned which, uint64_t place, uint64_t va)
 {
 	uint64_t old = atomic_exchange(&places[which][place], va);
 	if (old != 0)
-		require(seam__store_free(&stores[which], old) == SEAM_OK, "a live block is freed");
+		require(seam__store_free(stores[which], old) == SEAM_OK, "a live block is freed");
 }
 
 static uint64_t new_stream(uint64_t old)
 {
 	if (old != 0) {
 		for (unsigned which = 0; which < 2; which++) {
-			enum seam_rc rc = seam__store_stream_destroyed(&stores[which], old);
+			enum seam_rc rc = seam__store_stream_destroyed(stores[which], old);
 			require(rc == SEAM_OK || rc == SEAM_NOT_FOUND, "a stream's end can be announced");
 		}
 		require(seam__drv_stream_destroy(driver, old) == 0, "a stream can be destroyed");
@@ -74,7 +74,7 @@ static void *run_thread(void *argument)
 		unsigned which = (unsigned)draw(&state, 2);
 		uint64_t va = 0, released = 0,
 			 bytes = 1 + draw(&state, draw(&state, 6) == 0 ? UINT64_C(8) << 20 : 100000);
-		enum seam_rc rc = seam__store_alloc(&stores[which], bytes, stream, round, draw(&state, 3) == 0, &va);
+		enum seam_rc rc = seam__store_alloc(stores[which], bytes, stream, round, draw(&state, 3) == 0, &va);
 		require(rc == SEAM_OK || rc == SEAM_OOM_DEVICE || rc == SEAM_OOM_HOST,
 			"an allocation succeeds, or memory is short");
 		if (rc == SEAM_OK) {
@@ -84,12 +84,12 @@ static void *run_thread(void *argument)
 		if (draw(&state, 4) == 0)
 			put_aside(which, draw(&state, PLACES), 0);
 		if (draw(&state, 200) == 0)
-			require(seam__store_trim(&stores[which], 0, draw(&state, 2) == 0, &released) == SEAM_OK,
+			require(seam__store_trim(stores[which], 0, draw(&state, 2) == 0, &released) == SEAM_OK,
 				"a trim succeeds");
 		if (draw(&state, 300) == 0)
 			stream = new_stream(stream);
 		if (draw(&state, 500) == 0)
-			require(seam__store_check(&stores[which]) == NULL, "the store is consistent");
+			require(seam__store_check(stores[which]) == NULL, "the store is consistent");
 	}
 	return NULL;
 }
@@ -104,8 +104,12 @@ int main(void)
 	require(meta != NULL, "there is a domain");
 	const struct seam_caching_config caching = {.capacity_bytes = LIMIT_BYTES, .verify_streams = true};
 	const struct seam_host_config host = {.capacity_bytes = LIMIT_BYTES, .verify_streams = true};
-	require(seam__caching_init(&stores[0], &caching, driver, meta) == SEAM_OK, "the caching allocator begins");
-	require(seam__host_init(&stores[1], &host, driver, meta) == SEAM_OK, "the host pool begins");
+	static struct seam_store caching_store;
+	static struct seam_host pinned;
+	stores[0] = &caching_store;
+	stores[1] = &pinned.store;
+	require(seam__caching_init(stores[0], &caching, driver, meta) == SEAM_OK, "the caching allocator begins");
+	require(seam__host_init(&pinned, &host, driver, meta) == SEAM_OK, "the host pool begins");
 
 	pthread_t threads[THREADS];
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -115,14 +119,14 @@ int main(void)
 
 	for (unsigned which = 0; which < 2; which++) {
 		struct seam_cache_stats stats;
-		seam__store_get_stats(&stores[which], &stats);
+		seam__store_get_stats(stores[which], &stats);
 		require(stats.allocs > ROUNDS, "most requests were served");
 		require(stats.retries > 0, "memory was short");
 		require(stats.reserved_peak_bytes <= LIMIT_BYTES, "the limit holds");
 		for (unsigned place = 0; place < PLACES; place++)
 			put_aside(which, place, 0);
-		require(seam__store_check(&stores[which]) == NULL, "the store is consistent at the end");
-		require(seam__store_fini(&stores[which]) == 0, "no block is left");
+		require(seam__store_check(stores[which]) == NULL, "the store is consistent at the end");
+		require(seam__store_fini(stores[which]) == 0, "no block is left");
 	}
 	struct seam_meta_stats used;
 	seam__meta_get_stats(meta, &used);

@@ -19,7 +19,7 @@
 
 static struct seam_driver *driver;
 static struct seam_meta *meta;
-static struct seam_store store;
+static struct seam_store *store; /* the test's */
 static uint64_t streams[STREAMS];
 static uint64_t state; /* of draw() */
 
@@ -38,8 +38,8 @@ static inline void open_device(const struct seam_emu_config *config)
 static inline void close_store(void)
 {
 	struct seam_emu_usage usage;
-	SEAM_VERIFY(seam__store_check(&store) == NULL);
-	(void)seam__store_fini(&store);
+	SEAM_VERIFY(seam__store_check(store) == NULL);
+	(void)seam__store_fini(store);
 	seam__emu_usage(driver, &usage);
 	SEAM_VERIFY(usage.direct_allocations == 0);
 	SEAM_VERIFY(usage.host_allocations == 0);
@@ -52,7 +52,7 @@ static inline void close_store(void)
 static inline uint64_t alloc(uint64_t bytes, uint64_t stream)
 {
 	uint64_t va = 0;
-	enum seam_rc rc = seam__store_alloc(&store, bytes, stream, 0, false, &va);
+	enum seam_rc rc = seam__store_alloc(store, bytes, stream, 0, false, &va);
 	cr_assert_eq(rc, SEAM_OK, "alloc of %lu: %s", (unsigned long)bytes, seam_rc_name(rc));
 	return va;
 }
@@ -60,7 +60,7 @@ static inline uint64_t alloc(uint64_t bytes, uint64_t stream)
 static inline struct seam_cache_stats stats(void)
 {
 	struct seam_cache_stats result;
-	seam__store_get_stats(&store, &result);
+	seam__store_get_stats(store, &result);
 	return result;
 }
 

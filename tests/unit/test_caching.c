@@ -14,7 +14,9 @@ static void set_up_with(const struct seam_caching_config *config, uint64_t capac
 {
 	open_device(
 		&(struct seam_emu_config){.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes, .no_vmm = true});
-	cr_assert_eq(seam__caching_init(&store, config, driver, meta), SEAM_OK);
+	static struct seam_store caching;
+	store = &caching;
+	cr_assert_eq(seam__caching_init(store, config, driver, meta), SEAM_OK);
 }
 
 static void set_up(void)
@@ -33,13 +35,13 @@ static void launch(uint64_t stream, uint64_t va, uint64_t bytes)
 Test(caching, what_is_live_is_found_and_freed)
 {
 	uint64_t va = alloc(3000, streams[0]), base = 0, bytes = 0;
-	cr_expect_eq(seam__store_range(&store, va + 2999, &base, &bytes), SEAM_OK);
+	cr_expect_eq(seam__store_range(store, va + 2999, &base, &bytes), SEAM_OK);
 	cr_expect_eq(base, va);
 	cr_expect_eq(bytes, 3072);
-	cr_expect_eq(seam__store_free(&store, va), SEAM_OK);
-	cr_expect_eq(seam__store_free(&store, va), SEAM_NOT_FOUND);
-	cr_expect_eq(seam__store_range(&store, va, &base, &bytes), SEAM_NOT_FOUND);
-	cr_expect_eq(seam__store_record_stream(&store, va, streams[1]), SEAM_NOT_FOUND);
+	cr_expect_eq(seam__store_free(store, va), SEAM_OK);
+	cr_expect_eq(seam__store_free(store, va), SEAM_NOT_FOUND);
+	cr_expect_eq(seam__store_range(store, va, &base, &bytes), SEAM_NOT_FOUND);
+	cr_expect_eq(seam__store_record_stream(store, va, streams[1]), SEAM_NOT_FOUND);
 }
 
 Test(caching, the_capacity_holds)
@@ -47,9 +49,9 @@ Test(caching, the_capacity_holds)
 	close_store();
 	set_up_with(&(struct seam_caching_config){.capacity_bytes = 24 * MI}, 256 * MI);
 	uint64_t va = 5;
-	cr_expect_eq(seam__store_alloc(&store, 25 * MI, streams[0], 0, false, &va), SEAM_OOM_DEVICE);
+	cr_expect_eq(seam__store_alloc(store, 25 * MI, streams[0], 0, false, &va), SEAM_OOM_DEVICE);
 	cr_expect_eq(va, 5);
-	cr_expect_eq(seam__store_alloc(&store, 24 * MI, streams[0], 0, false, &va), SEAM_OK);
+	cr_expect_eq(seam__store_alloc(store, 24 * MI, streams[0], 0, false, &va), SEAM_OK);
 }
 
 Test(caching, sizes_that_contradict_each_other_are_refused)
@@ -63,10 +65,10 @@ Test(caching, a_trim_returns_all_that_is_unused)
 {
 	uint64_t va = alloc(30 * MI, streams[0]), released = 0;
 	launch(streams[0], va, 30 * MI);
-	cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
-	cr_expect_eq(seam__store_trim(&store, 0, true, &released), SEAM_OK);
+	cr_assert_eq(seam__store_free(store, va), SEAM_OK);
+	cr_expect_eq(seam__store_trim(store, 0, true, &released), SEAM_OK);
 	cr_expect_eq(released, 0, "a kernel is running");
-	cr_expect_eq(seam__store_trim(&store, 0, false, &released), SEAM_OK);
+	cr_expect_eq(seam__store_trim(store, 0, false, &released), SEAM_OK);
 	cr_expect_eq(released, 30 * MI);
 }
 
@@ -76,8 +78,8 @@ Test(caching, a_destroyed_streams_memory_comes_back)
 	cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &handle), 0);
 	uint64_t va = alloc(30 * MI, handle);
 	launch(handle, va, 30 * MI);
-	cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
-	cr_expect_eq(seam__store_stream_destroyed(&store, handle), SEAM_OK);
+	cr_assert_eq(seam__store_free(store, va), SEAM_OK);
+	cr_expect_eq(seam__store_stream_destroyed(store, handle), SEAM_OK);
 	cr_assert_eq(seam__drv_stream_destroy(driver, handle), 0);
 	seam__emu_advance(driver, 1000000);
 	cr_expect_eq(alloc(30 * MI, streams[0]), va);
@@ -104,7 +106,7 @@ static void use_elsewhere(const struct live *block)
 	cu |= seam__drv_event_destroy(driver, event);
 	cr_assert_eq(cu, 0);
 	launch(other, block->va, block->bytes);
-	cr_assert_eq(seam__store_record_stream(&store, block->va, other), SEAM_OK);
+	cr_assert_eq(seam__store_record_stream(store, block->va, other), SEAM_OK);
 }
 
 static void step(void)
@@ -114,7 +116,7 @@ static void step(void)
 		struct live *block = &live[live_count];
 		block->bytes = 1 + (draw(5) == 0 ? draw(14 * MI) : draw(200 * KI));
 		block->stream = streams[draw(STREAMS)];
-		enum seam_rc rc = seam__store_alloc(&store, block->bytes, block->stream, 0, draw(8) == 0, &block->va);
+		enum seam_rc rc = seam__store_alloc(store, block->bytes, block->stream, 0, draw(8) == 0, &block->va);
 		cr_assert(rc == SEAM_OK || rc == SEAM_OOM_DEVICE, "%s", seam_rc_name(rc));
 		served += rc == SEAM_OK;
 		refused += rc != SEAM_OK;
@@ -125,13 +127,13 @@ static void step(void)
 		unsigned which = (unsigned)draw(live_count);
 		if (draw(4) == 0)
 			use_elsewhere(&live[which]);
-		cr_assert_eq(seam__store_free(&store, live[which].va), SEAM_OK);
+		cr_assert_eq(seam__store_free(store, live[which].va), SEAM_OK);
 		live[which] = live[--live_count];
 	} else if (dice < 99) {
 		seam__emu_advance(driver, draw(400000));
 	} else if (draw(10) == 0) {
 		uint64_t released = 0;
-		cr_assert_eq(seam__store_trim(&store, draw(256 * MI), draw(2) == 0, &released), SEAM_OK);
+		cr_assert_eq(seam__store_trim(store, draw(256 * MI), draw(2) == 0, &released), SEAM_OK);
 	}
 }
 
@@ -141,7 +143,7 @@ static void walk_randomly(uint64_t seed, unsigned steps)
 	for (unsigned i = 0; i < steps; i++) {
 		step();
 		cr_assert_eq(seam__emu_violations_all(driver), 0, "step %u: %s", i, seam__emu_violation_text(driver));
-		const char *broken = i % 64 == 0 ? seam__store_check(&store) : NULL;
+		const char *broken = i % 64 == 0 ? seam__store_check(store) : NULL;
 		cr_assert_null(broken, "step %u: %s", i, broken);
 	}
 	cr_expect_gt(served, steps / 4);
@@ -188,7 +190,7 @@ Test(caching, deterministic_placements_do_not_depend_on_time)
 				hashes[round] = hashes[round] * 31 + block->va;
 			} else {
 				unsigned which = (unsigned)draw(live_count);
-				cr_assert_eq(seam__store_free(&store, live[which].va), SEAM_OK);
+				cr_assert_eq(seam__store_free(store, live[which].va), SEAM_OK);
 				live[which] = live[--live_count];
 			}
 			if (round == 1)

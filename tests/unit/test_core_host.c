@@ -1,6 +1,12 @@
 /* test_core_host.c: pinned host memory through the API. */
 #include "core_fixture.h"
 
+#include <inttypes.h>
+
+#include <seam/host.h>
+
+#include "host_memory.h"
+
 static void *must_host_alloc(uint64_t bytes, void *stream)
 {
 	void *ptr = NULL;
@@ -24,6 +30,16 @@ Test(core_host, bad_arguments_are_refused)
 	cr_assert_ok(seam_host_free(pool, NULL));
 	cr_assert_rc(seam_host_record_stream(NULL, &ptr, NULL), SEAM_INVALID);
 	cr_assert_rc(seam_host_record_stream(pool, &ptr, NULL), SEAM_NOT_FOUND);
+	cr_assert_rc(seam_alloc(pool, 1, SEAM_NO_STREAM, &ptr), SEAM_INVALID);
+	void *block = must_alloc(1, NULL);
+	cr_assert_rc(seam_record_stream(pool, block, SEAM_NO_STREAM), SEAM_INVALID);
+	cr_assert_rc(seam_host_stats_get(pool, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_host_stats_get(pool, &(struct seam_host_stats){.size = 8, .version = 9}), SEAM_VERSION);
+	cr_assert_rc(seam_host_sizes(pool, NULL, 1), SEAM_INVALID);
+	cr_assert_rc(seam_host_blocks(pool, NULL, 1, &(size_t){0}), SEAM_INVALID);
+	cr_assert_rc(seam_host_blocks(pool, NULL, 0, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_host_trim(NULL, 0, NULL), SEAM_INVALID);
+	cr_assert_eq(seam_host_text(NULL, NULL, 0), 0);
 	close_pool();
 }
 
@@ -71,4 +87,118 @@ Test(core_host, no_metadata_and_failing_drivers_are_errors)
 	ptr = must_host_alloc(MIB(1), NULL);
 	cr_assert_eq(get_stats().host_live_bytes, MIB(1));
 	close_pool();
+}
+
+static struct seam_host_stats host_stats(void)
+{
+	struct seam_host_stats stats = {.size = sizeof stats, .version = SEAM_HOST_STATS_VERSION};
+	cr_assert_ok(seam_host_stats_get(pool, &stats));
+	return stats;
+}
+
+/* Every figure but the times is that of a story of two blocks; the blocks add up to what is pinned. */
+Test(core_host, figures_and_blocks_tell_what_happened)
+{
+	open_pool(MIB(64), NULL);
+	void *a = make_stream();
+	char *device = must_alloc(MIB(8), a), *kept = must_host_alloc(MIB(2) + 1, SEAM_NO_STREAM);
+	char *used = must_host_alloc(MIB(8), SEAM_NO_STREAM);
+	cr_assert_ok(seam_host_record_stream(pool, used, a));
+	launch(a, device, MIB(8), UINT64_C(10000000000));
+	cr_assert_ok(seam_host_free(pool, used));
+	struct seam_host_stats stats = host_stats();
+	static const struct {
+		const char *name;
+		size_t at;
+		uint64_t value;
+	} rows[] = {
+#define ROW(name, value) {#name, offsetof(struct seam_host_stats, name), value}
+		ROW(live_blocks, 1),
+		ROW(live_bytes, MIB(2) + 512),
+		ROW(live_bytes_peak, MIB(10) + 512),
+		ROW(requested_bytes, MIB(2) + 1),
+		ROW(requested_bytes_peak, MIB(10) + 1),
+		ROW(held_blocks, 2),
+		ROW(held_blocks_peak, 2),
+		ROW(held_bytes, MIB(10) + 512),
+		ROW(held_bytes_peak, MIB(10) + 512),
+		ROW(reserved_bytes, MIB(10) + 4096),
+		ROW(reserved_bytes_peak, MIB(10) + 4096),
+		ROW(segments, 2),
+		ROW(segments_peak, 2),
+		ROW(allocs, 2),
+		ROW(alloc_bytes, MIB(10) + 512),
+		ROW(grows, 2),
+		ROW(grown_bytes, MIB(10) + 4096),
+		ROW(shrinks, 0),
+		ROW(ooms, 0),
+		ROW(alloc_calls, 2),
+		ROW(free_calls, 0),
+		ROW(free_ns, 0),
+		ROW(free_ns_least, 0),
+		ROW(free_ns_most, 0),
+#undef ROW
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		cr_expect_eq(*(const uint64_t *)((const char *)&stats + rows[i].at), rows[i].value, "%s", rows[i].name);
+	uint64_t sizes[64] = {0};
+	cr_assert_ok(seam_host_sizes(pool, sizes, 64));
+	cr_expect_eq(sizes[22], 1);
+	cr_expect_eq(sizes[23], 1);
+	struct seam_block_info blocks[4];
+	size_t count = 0;
+	uint64_t sum = 0;
+	cr_assert_ok(seam_host_blocks(pool, blocks, 4, &count));
+	cr_assert_eq(count, 3, "the live one, its rest, the pending one");
+	for (size_t i = 0; i < count; i++) {
+		sum += blocks[i].bytes;
+		cr_expect_eq(blocks[i].state,
+			blocks[i].va == (uintptr_t)kept           ? SEAM_BLOCK_LIVE
+				: blocks[i].va == (uintptr_t)used ? SEAM_BLOCK_PENDING
+								  : SEAM_BLOCK_FREE);
+		cr_expect(i == 0 || blocks[i].va > blocks[i - 1].va);
+	}
+	cr_expect_eq(sum, stats.reserved_bytes);
+	uint64_t released = 0;
+	cr_assert_ok(seam_host_trim(pool, 0, &released));
+	cr_expect_eq(released, MIB(8), "a trim waits for the copy, and leaves what is live");
+	seam_host_reset_peaks(pool);
+	stats = host_stats();
+	cr_expect_eq(stats.live_bytes_peak, stats.live_bytes);
+	cr_expect_eq(stats.held_bytes_peak, stats.held_bytes);
+	cr_expect_eq(stats.reserved_bytes_peak, stats.reserved_bytes);
+	cr_expect_eq(stats.free_calls, 1);
+	cr_expect_eq(stats.alloc_ns_most, 0);
+	close_pool();
+}
+
+Test(core_host, words_name_what_limits_it)
+{
+	open_pool(MIB(64), "host_capacity_bytes:8M");
+	char text[400] = "", report[2000] = "";
+	(void)must_host_alloc(MIB(3), NULL);
+	cr_expect_eq(seam_host_text(pool, text, sizeof text), strlen(text));
+	cr_expect(strstr(text, "3.00 MiB pinned, 3.00 MiB in use") != NULL, "%s", text);
+	cr_expect(strstr(text, "host_capacity_bytes allows 8.00 MiB") != NULL, "%s", text);
+	cr_expect(strstr(text, "NUMA node 0") != NULL, "%s", text);
+	(void)seam_oom_report(pool, report, sizeof report);
+	cr_expect(strstr(report, "  pinned    3.00 MiB pinned") != NULL, "%s", report);
+	close_pool();
+}
+
+Test(core_host, a_limit_that_cannot_be_reached_is_told)
+{
+	char conf[100], error[200] = "";
+	struct seam_host_memory memory;
+	seam__host_memory_get("", &memory);
+	cr_assert_neq(memory.most_bytes, UINT64_MAX);
+	(void)snprintf(conf, sizeof conf, "backend:emu_book,host_capacity_bytes:%" PRIu64, memory.most_bytes + 4096);
+	struct seam_config config;
+	seam_config_init(&config);
+	cr_assert_ok(seam_config_parse(&config, conf, error, sizeof error));
+	cr_assert_rc(seam_pool_create(0, &config, error, sizeof error, &pool), SEAM_CONF);
+	cr_expect(strstr(error, "host_capacity_bytes: ") != NULL && strstr(error, " at most") != NULL, "%s", error);
+	config.host_capacity_bytes = memory.most_bytes;
+	cr_assert_ok(seam_pool_create(0, &config, error, sizeof error, &pool));
+	seam_pool_destroy(pool);
 }

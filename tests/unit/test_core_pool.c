@@ -41,6 +41,8 @@ Test(core_pool, every_option_takes_both_ends_of_its_range)
 	for (size_t i = 0; (option = seam__opts_get(i)) != NULL; i++) {
 		if (strcmp(option->name, "backend") == 0 || strcmp(option->name, "gpu_direct_rdma") == 0)
 			continue; /* the emulated device cannot be had otherwise, and has no RDMA */
+		if (strcmp(option->name, "host_capacity_bytes") == 0)
+			continue; /* no machine has its most; test_core_host.c */
 		uint64_t most = option->most;
 		for (const char *at = option->choices; at != NULL; at = strchr(at + 1, '|'))
 			most = at == option->choices ? 0 : most + 1;

@@ -1,9 +1,17 @@
 /* test_host.c: pinned host memory: exact sizes, limits, and contents under copies that are still running when a buffer
  * is freed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "check.h"
 #include "store_fixture.h"
 
 #include "host.h"
+#include "numa.h"
+
+static struct seam_host host;
 
 #define SLOTS 32u
 #define SLOT_BYTES (UINT64_C(256) * KI)
@@ -14,7 +22,8 @@ static uint64_t device_va; /* SLOTS slots, each filled with its number */
 static void set_up_with(const struct seam_host_config *config)
 {
 	open_device(&(struct seam_emu_config){.memory = SEAM_EMU_REAL, .capacity_bytes = 64 * MI});
-	cr_assert_eq(seam__host_init(&store, config, driver, meta), SEAM_OK);
+	cr_assert_eq(seam__host_init(&host, config, driver, meta), SEAM_OK);
+	store = &host.store;
 	cr_assert_eq(seam__drv_direct_alloc(driver, SLOTS * SLOT_BYTES, &device_va), 0);
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		cr_assert_eq(
@@ -49,11 +58,11 @@ Test(host, sizes_are_exact)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		uint64_t released = 0, base = 0, bytes = 0, va = alloc(rows[i].bytes, streams[0]);
-		cr_assert_eq(seam__store_range(&store, va, &base, &bytes), SEAM_OK);
+		cr_assert_eq(seam__store_range(store, va, &base, &bytes), SEAM_OK);
 		cr_expect_eq(bytes, rows[i].block_bytes, "row: %s", rows[i].name);
 		cr_expect_eq(stats().reserved_bytes, rows[i].pinned_bytes, "row: %s", rows[i].name);
-		cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
-		cr_assert_eq(seam__store_trim(&store, 0, false, &released), SEAM_OK);
+		cr_assert_eq(seam__store_free(store, va), SEAM_OK);
+		cr_assert_eq(seam__store_trim(store, 0, false, &released), SEAM_OK);
 		cr_expect_eq(released, rows[i].pinned_bytes, "row: %s", rows[i].name);
 	}
 }
@@ -71,11 +80,11 @@ Test(host, running_out_is_of_host_memory)
 	tear_down();
 	set_up_with(&(struct seam_host_config){.capacity_bytes = 2 * MI});
 	uint64_t va = 9;
-	cr_expect_eq(seam__store_alloc(&store, 3 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	cr_expect_eq(seam__store_alloc(store, 3 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
 	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
-	cr_expect_eq(seam__store_alloc(&store, 2 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	cr_expect_eq(seam__store_alloc(store, 2 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
 	cr_expect_eq(va, 9);
-	cr_expect_eq(seam__store_alloc(&store, 2 * MI, streams[0], 0, false, &va), SEAM_OK);
+	cr_expect_eq(seam__store_alloc(store, 2 * MI, streams[0], 0, false, &va), SEAM_OK);
 }
 
 Test(host, a_buffer_under_copy_is_not_given_to_another_stream)
@@ -84,10 +93,108 @@ Test(host, a_buffer_under_copy_is_not_given_to_another_stream)
 	cr_assert_eq(
 		seam__drv_copy_to_host(driver, seam__host_pointer(va), device_va + SLOT_BYTES, SLOT_BYTES, streams[0]),
 		0);
-	cr_assert_eq(seam__store_free(&store, va), SEAM_OK);
+	cr_assert_eq(seam__store_free(store, va), SEAM_OK);
 	uint64_t other = alloc(SLOT_BYTES, streams[1]);
 	cr_expect_neq(other, va);
 	cr_expect_eq(alloc(SLOT_BYTES, streams[0]), va, "its own stream comes after the copy");
+}
+
+Test(host, what_no_stream_uses_is_free_at_once_and_what_one_uses_is_not)
+{
+	uint64_t mine = alloc(SLOT_BYTES, SEAM_NO_STREAM_HANDLE), released = 0;
+	cr_assert_eq(seam__store_free(store, mine), SEAM_OK);
+	cr_expect_eq(alloc(SLOT_BYTES, SEAM_NO_STREAM_HANDLE), mine, "no work was ever on it");
+	cr_assert_eq(seam__store_free(store, mine), SEAM_OK);
+	cr_expect_eq(alloc(SLOT_BYTES, streams[0]), mine, "it is everybody's");
+	cr_assert_eq(seam__store_free(store, mine), SEAM_OK);
+	mine = alloc(SLOT_BYTES, SEAM_NO_STREAM_HANDLE);
+	cr_expect_neq(mine, 0);
+	/* A copy behind a long kernel. */
+	cr_assert_eq(seam__store_record_stream(store, mine, streams[1]), SEAM_OK);
+	cr_assert_eq(seam__emu_launch(driver, streams[1], NULL, 0, 2000000, 0), 0);
+	cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(mine), device_va, SLOT_BYTES, streams[1]), 0);
+	cr_assert_eq(seam__store_free(store, mine), SEAM_OK);
+	cr_expect_eq(stats().pending_blocks, 1);
+	cr_expect_eq(stats().held_peak_bytes, SLOT_BYTES);
+	cr_expect_neq(alloc(SLOT_BYTES, SEAM_NO_STREAM_HANDLE), mine, "the copy is pending");
+	cr_assert_eq(seam__store_stream_destroyed(store, SEAM_NO_STREAM_HANDLE), SEAM_INVALID);
+	cr_assert_eq(seam__store_trim(store, 0, false, &released), SEAM_OK);
+	cr_expect_eq(stats().pending_blocks, 0, "a trim waits");
+}
+
+/* What the stream is given after the free is not waited for: the host runs ahead of the device by whole iterations. */
+Test(host, a_free_waits_for_what_was_submitted_before_it)
+{
+	uint64_t mine = alloc(2 * MI, SEAM_NO_STREAM_HANDLE);
+	cr_assert_eq(seam__store_record_stream(store, mine, streams[1]), SEAM_OK);
+	cr_assert_eq(seam__drv_copy_to_host(driver, seam__host_pointer(mine), device_va, SLOT_BYTES, streams[1]), 0);
+	cr_assert_eq(seam__store_free(store, mine), SEAM_OK);
+	cr_assert_eq(seam__emu_launch(driver, streams[1], NULL, 0, UINT64_C(60000000000), 0), 0);
+	seam__emu_advance(driver, UINT64_C(1000000000));
+	cr_expect_eq(alloc(2 * MI, SEAM_NO_STREAM_HANDLE), mine, "the kernel behind it has nothing to do with it");
+}
+
+/* The control group's files are the test's. */
+Test(host, it_does_not_grow_beyond_what_the_control_group_leaves)
+{
+	char root[] = "/tmp/seam-host-XXXXXX", path[100], command[100];
+	cr_assert_not_null(mkdtemp(root));
+	(void)snprintf(command, sizeof command, "mkdir -p %s/proc/self %s/sys/fs/cgroup", root, root);
+	cr_assert_eq(system(command), 0);
+	static const char *const files[][2] = {{"proc/self/cgroup", "0::/\n"},
+		{"sys/fs/cgroup/memory.max", "8388608\n"}, {"sys/fs/cgroup/memory.current", "4194304\n"}};
+	for (unsigned i = 0; i < 3; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s", root, files[i][0]);
+		FILE *file = fopen(path, "we");
+		cr_assert_not_null(file);
+		cr_assert_geq(fputs(files[i][1], file), 0);
+		cr_assert_eq(fclose(file), 0);
+	}
+	tear_down();
+	set_up_with(&(struct seam_host_config){.root = root});
+	uint64_t va = 0;
+	cr_expect_eq(seam__store_alloc(store, 5 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	cr_expect_eq(stats().ooms, 1);
+	cr_expect_eq(atomic_load(&host.allocs.count), 0, "the driver is not asked");
+	va = alloc(4 * MI, streams[0]);
+	cr_expect_neq(va, 0);
+	(void)snprintf(command, sizeof command, "rm -rf %s", root);
+	cr_assert_eq(system(command), 0);
+}
+
+Test(host, new_memory_is_asked_for_on_the_devices_node)
+{
+	int refused = 0, mode = -1;
+	if (seam__numa_prefer(0, &refused))
+		seam__numa_forget();
+	(void)alloc(2 * MI, streams[0]);
+	cr_expect_eq(host.node, 0, "what the emulator says");
+	cr_expect_eq(atomic_load(&host.placed), refused == 0 ? 1 : 0);
+	cr_expect_eq(atomic_load(&host.refused), refused);
+	if (syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) == 0)
+		cr_expect_eq(mode, 0, "the thread's policy is as it was");
+}
+
+Test(host, driver_calls_are_counted_by_size)
+{
+	(void)alloc(1, streams[0]);
+	(void)alloc(3 * MI, streams[0]);
+	(void)alloc(4 * MI, streams[0]);
+	uint64_t released = 0, counted = 0;
+	cr_assert_eq(seam__store_trim(store, 0, false, &released), SEAM_OK);
+	cr_expect_eq(atomic_load(&host.sizes[20]), 1);
+	cr_expect_eq(atomic_load(&host.sizes[22]), 2);
+	for (unsigned i = 0; i < SEAM_HOST_SIZES; i++)
+		counted += atomic_load(&host.sizes[i]);
+	cr_expect_eq(counted, stats().grows);
+	cr_expect_eq(atomic_load(&host.allocs.count), stats().grows);
+	cr_expect_leq(atomic_load(&host.allocs.least_ns), atomic_load(&host.allocs.most_ns));
+	cr_expect_geq(atomic_load(&host.allocs.total_ns), atomic_load(&host.allocs.most_ns));
+	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+	uint64_t va = 0;
+	cr_assert_eq(seam__store_alloc(store, 5 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
+	cr_expect_eq(atomic_load(&host.allocs.count), stats().grows + 1);
+	cr_assert_null(seam__host_check(&host));
 }
 
 struct live {
@@ -121,7 +228,7 @@ Test(host, contents_are_their_owners)
 			*block = (struct live){.bytes = 4 + draw(draw(4) == 0 ? SLOT_BYTES - 4 : 16 * KI) / 4 * 4,
 				.stream = streams[draw(STREAMS)],
 				.slot = (uint32_t)draw(SLOTS)};
-			enum seam_rc rc = seam__store_alloc(&store, block->bytes, block->stream, 0, true, &block->va);
+			enum seam_rc rc = seam__store_alloc(store, block->bytes, block->stream, 0, true, &block->va);
 			cr_assert(rc == SEAM_OK || rc == SEAM_OOM_HOST, "%s", seam_rc_name(rc));
 			if (rc != SEAM_OK)
 				continue;
@@ -139,15 +246,15 @@ Test(host, contents_are_their_owners)
 				verify(&live[which]);
 				verified++;
 			}
-			cr_assert_eq(seam__store_free(&store, live[which].va), SEAM_OK);
+			cr_assert_eq(seam__store_free(store, live[which].va), SEAM_OK);
 			live[which] = live[--count];
 		} else if (dice == 95) {
 			uint64_t released = 0;
-			cr_assert_eq(seam__store_trim(&store, 0, draw(2) == 0, &released), SEAM_OK);
+			cr_assert_eq(seam__store_trim(store, 0, draw(2) == 0, &released), SEAM_OK);
 		} else {
 			seam__emu_advance(driver, draw(20000));
 		}
-		const char *broken = i % 64 == 0 ? seam__store_check(&store) : NULL;
+		const char *broken = i % 64 == 0 ? seam__store_check(store) : NULL;
 		cr_assert_null(broken, "step %u: %s", i, broken);
 	}
 	cr_expect_gt(verified, 500);
