@@ -78,7 +78,7 @@ enum seam_rc seam__make_live(struct seam_engine *engine, const struct seam_ask *
 			seam__ppool_settle(block);
 		return rc;
 	}
-	seam__live_insert(&engine->live, block);
+	seam__live_insert(&engine->live, block->va, block);
 	block->is = SEAM_IS_LIVE;
 	seam__block_set_stream(block, ask->stream);
 	block->requested_bytes = ask->requested_bytes;
@@ -116,7 +116,7 @@ static void set_free(struct seam_block *block, uint64_t stamp)
 /* The block, of the table of live ones, is live no longer. */
 static void end_life(struct seam_engine *engine, struct seam_block *block)
 {
-	seam__live_remove(&engine->live, block);
+	seam__live_remove(&engine->live, block->va);
 	struct seam_engine_counts *counts = &engine->counts;
 	counts->frees++;
 	counts->live_requested_bytes -= block->requested_bytes;
@@ -300,8 +300,8 @@ static const char *check_live(struct seam_engine *engine)
 	uint64_t at = 0;
 	struct seam_block *live;
 	while ((live = seam__live_next(&engine->live, &at)) != NULL) {
-		if (live->is != SEAM_IS_LIVE)
-			return "EN1: a block in the live table is not live";
+		if (live->is != SEAM_IS_LIVE || seam__live_at(&engine->live, live->va) != live)
+			return "EN1: a block in the live table is not live, or not at its address";
 		blocks++;
 		bytes += live->bytes;
 		requested += live->requested_bytes;

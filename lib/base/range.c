@@ -36,6 +36,7 @@ void seam__range_init(struct seam_range *range, struct seam_meta *meta, size_t e
 void seam__range_fini(struct seam_range *range)
 {
 	SEAM_ASSERT(range->segment_count == 0);
+	seam__live_fini(&range->live, range->meta);
 	seam__slab_fini(&range->extent_slab);
 	seam__slab_fini(&range->segment_slab);
 }
@@ -131,23 +132,19 @@ void seam__range_pull(struct seam_range *range, struct seam_extent *extent)
 enum seam_rc seam__range_publish(struct seam_range *range, struct seam_extent *extent)
 {
 	SEAM_ASSERT(extent->state == SEAM_EXTENT_HELD);
-	struct seam_meta *hash_meta = range->meta;
-	bool hash_failed = false;
-	HASH_ADD(by_va, range->live, va, sizeof extent->va, extent);
-	if (hash_failed)
-		return SEAM_OOM_META;
+	enum seam_rc rc = seam__live_reserve(&range->live, range->meta, 1);
+	if (rc != SEAM_OK)
+		return rc;
+	seam__live_insert(&range->live, extent->va, extent);
 	extent->state = SEAM_EXTENT_LIVE;
-	range->live_extents++;
 	return SEAM_OK;
 }
 
 void seam__range_withdraw(struct seam_range *range, struct seam_extent *extent)
 {
 	SEAM_ASSERT(extent->state == SEAM_EXTENT_LIVE);
-	struct seam_meta *hash_meta = range->meta;
-	HASH_DELETE(by_va, range->live, extent);
+	seam__live_remove(&range->live, extent->va);
 	extent->state = SEAM_EXTENT_HELD;
-	range->live_extents--;
 }
 
 struct seam_extent *seam__range_best(struct seam_range *range, uint64_t shelf, uint64_t bytes)
@@ -170,9 +167,7 @@ struct seam_extent *seam__range_after(struct seam_extent *extent)
 
 struct seam_extent *seam__range_find(struct seam_range *range, uint64_t va)
 {
-	struct seam_extent *extent = NULL;
-	HASH_FIND(by_va, range->live, &va, sizeof va, extent);
-	return extent;
+	return seam__live_at(&range->live, va);
 }
 
 struct seam_extent *seam__range_around(struct seam_range *range, uint64_t va)
@@ -270,11 +265,12 @@ const char *seam__range_check(const struct seam_range *constant)
 			return "R2 free extents are in the size index";
 		indexed++;
 	}
-	if (indexed != totals.free_extents || HASH_CNT(by_va, range->live) != totals.live_extents)
+	if (seam__live_check(&range->live) != NULL)
+		return "R3 the address table";
+	if (indexed != totals.free_extents || range->live.count != totals.live_extents)
 		return "R3 nothing else is indexed";
 	if (segments != range->segment_count || bytes != range->segment_bytes ||
-		totals.free_bytes != range->free_bytes || totals.live_extents != range->live_extents ||
-		totals.extents != range->extent_slab.live_objects)
+		totals.free_bytes != range->free_bytes || totals.extents != range->extent_slab.live_objects)
 		return "R4 totals";
 	return NULL;
 }

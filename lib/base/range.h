@@ -23,8 +23,8 @@
 
 #include <seam/rc.h>
 
-#include "hash.h"
 #include "list.h"
+#include "live.h"
 #include "slab.h"
 #include "tree.h"
 
@@ -34,10 +34,7 @@ enum seam_extent_state { SEAM_EXTENT_HELD, SEAM_EXTENT_FREE, SEAM_EXTENT_LIVE };
 
 /* The first member of the caller's own structure; what follows it is the caller's. */
 struct seam_extent {
-	union {
-		RB_ENTRY(seam_extent) by_size; /* valid while FREE */
-		UT_hash_handle by_va;          /* valid while LIVE */
-	};
+	RB_ENTRY(seam_extent) by_size; /* valid while FREE */
 	TAILQ_ENTRY(seam_extent) link; /* in the segment, by address */
 	struct seam_segment *segment;
 	uint64_t va;
@@ -65,14 +62,13 @@ struct seam_range {
 	struct seam_meta *meta;
 	struct seam_extent_tree free;      /* by shelf, size, address */
 	struct seam_segment_tree segments; /* by address */
-	struct seam_extent *live;          /* hash table by va; NULL: empty */
+	struct seam_live live;             /* LIVE extents */
 	struct seam_slab extent_slab;
 	struct seam_slab segment_slab;
 	size_t extent_bytes; /* of the caller's structure */
 	uint64_t segment_count;
 	uint64_t segment_bytes; /* of all segments */
 	uint64_t free_bytes;
-	uint64_t live_extents;
 };
 
 /* Allocates nothing. extent_bytes: size of the caller's structure that begins with struct seam_extent. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block.h"
 #include "live.h"
 #include "meta_fixture.h"
 
@@ -48,10 +49,10 @@ Test(live, it_holds_what_came_and_did_not_leave)
 		for (int step = 0; step < STEPS; step++) {
 			const size_t i = (size_t)rand() % (seed * MOST / 5);
 			if (is_in[i]) {
-				seam__live_remove(&live, &blocks[i]);
+				seam__live_remove(&live, blocks[i].va);
 			} else {
 				cr_assert_eq(seam__live_reserve(&live, meta, 1), SEAM_OK);
-				seam__live_insert(&live, &blocks[i]);
+				seam__live_insert(&live, blocks[i].va, &blocks[i]);
 			}
 			is_in[i] = !is_in[i];
 			if (step % 1000 == 0)
@@ -72,7 +73,7 @@ Test(live, after_a_reserve_nothing_that_comes_takes_memory)
 	seam__meta_fail_at(meta, 1);
 	for (size_t i = 0; i < MOST; i++) {
 		cr_assert_eq(seam__live_reserve(&live, meta, 1), SEAM_OK, "block %zu", i);
-		seam__live_insert(&live, &blocks[i]);
+		seam__live_insert(&live, blocks[i].va, &blocks[i]);
 		is_in[i] = true;
 	}
 	seam__meta_fail_at(meta, 0);
@@ -93,7 +94,7 @@ Test(live, a_table_that_cannot_grow_is_as_it_was)
 			cr_assert_eq(seam__live_reserve(&live, meta, 1), SEAM_OK);
 		}
 		seam__meta_fail_at(meta, 0);
-		seam__live_insert(&live, &blocks[i]);
+		seam__live_insert(&live, blocks[i].va, &blocks[i]);
 		is_in[i] = true;
 	}
 	cr_expect_eq(failures, 8, "64 places, and seven times twice as many");
@@ -108,7 +109,7 @@ static double mean_run(struct seam_live *live, uint64_t bytes)
 	for (size_t i = 0; i < MOST; i++) {
 		blocks[i].va = (UINT64_C(3) << 40) + i * bytes;
 		cr_assert_eq(seam__live_reserve(live, meta, 1), SEAM_OK);
-		seam__live_insert(live, &blocks[i]);
+		seam__live_insert(live, blocks[i].va, &blocks[i]);
 	}
 	uint64_t run = 0;
 	for (uint64_t at = 0; at < live->capacity; at++) {
@@ -116,7 +117,7 @@ static double mean_run(struct seam_live *live, uint64_t bytes)
 		sum += run;
 	}
 	for (size_t i = 0; i < MOST; i++)
-		seam__live_remove(live, &blocks[i]);
+		seam__live_remove(live, blocks[i].va);
 	return (double)sum / MOST;
 }
 
@@ -143,12 +144,9 @@ Test(live, the_check_names_what_is_broken)
 	struct seam_live live = {0};
 	lay_out(3);
 	cr_assert_eq(seam__live_reserve(&live, meta, 2), SEAM_OK);
-	seam__live_insert(&live, &blocks[0]);
-	seam__live_insert(&live, &blocks[1]);
+	seam__live_insert(&live, blocks[0].va, &blocks[0]);
+	seam__live_insert(&live, blocks[1].va, &blocks[1]);
 	cr_assert_null(seam__live_check(&live));
-	blocks[0].va += SEAM_BLOCK_BYTES;
-	expect_broken(&live, "LV1");
-	blocks[0].va -= SEAM_BLOCK_BYTES;
 	uint64_t at = 0;
 	while (live.places[at].va != blocks[0].va)
 		at++;

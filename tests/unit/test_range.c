@@ -159,7 +159,7 @@ Test(range, publishing_without_memory_changes_nothing)
 	}
 	cr_expect_gt(published, 0);
 	cr_expect_gt(failed, 3, "the table grew %u times", failed);
-	cr_expect_eq(range.live_extents, 3000);
+	cr_expect_eq(range.live.count, 3000);
 }
 
 Test(range, a_failed_reservation_takes_nothing)

@@ -8,10 +8,10 @@
 #define LEAST_PLACES UINT64_C(64)
 
 /* The highest bits pick the place. Two multiplications: with one, equal blocks beside each other lie in long runs where
- * their size is near a Fibonacci number of 512 bytes. */
+ * their size is near a Fibonacci number of units. */
 static uint64_t own_place(const struct seam_live *live, uint64_t va)
 {
-	uint64_t hash = va / SEAM_BLOCK_BYTES * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash = va * UINT64_C(0x9e3779b97f4a7c15);
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 	return hash >> live->shift;
 }
@@ -63,17 +63,17 @@ enum seam_rc seam__live_reserve(struct seam_live *live, struct seam_meta *meta, 
 	return SEAM_OK;
 }
 
-void seam__live_insert(struct seam_live *live, struct seam_block *block)
+void seam__live_insert(struct seam_live *live, uint64_t va, void *node)
 {
-	SEAM_ASSERT(block->va != 0 && live->count * 2 < live->capacity);
-	put(live, &(struct seam_live_place){block->va, block});
+	SEAM_ASSERT(va != 0 && live->count * 2 < live->capacity);
+	put(live, &(struct seam_live_place){va, node});
 	live->count++;
 }
 
-void seam__live_remove(struct seam_live *live, const struct seam_block *block)
+void seam__live_remove(struct seam_live *live, uint64_t va)
 {
-	uint64_t gap = place_of(live, block->va);
-	SEAM_ASSERT(live->places[gap].block == block);
+	uint64_t gap = place_of(live, va);
+	SEAM_ASSERT(live->places[gap].va == va);
 	for (uint64_t at = next_place(live, gap); live->places[at].va != 0; at = next_place(live, at)) {
 		/* Whoever's own place lies behind the gap stays. */
 		const uint64_t own = own_place(live, live->places[at].va);
@@ -86,20 +86,20 @@ void seam__live_remove(struct seam_live *live, const struct seam_block *block)
 	live->count--;
 }
 
-struct seam_block *seam__live_at(const struct seam_live *live, uint64_t va)
+void *seam__live_at(const struct seam_live *live, uint64_t va)
 {
 	if (va == 0 || live->capacity == 0)
 		return NULL;
 	const struct seam_live_place *place = &live->places[place_of(live, va)];
-	return place->va == va ? place->block : NULL;
+	return place->va == va ? place->node : NULL;
 }
 
-struct seam_block *seam__live_next(const struct seam_live *live, uint64_t *at)
+void *seam__live_next(const struct seam_live *live, uint64_t *at)
 {
 	while (*at < live->capacity) {
 		const struct seam_live_place *place = &live->places[(*at)++];
 		if (place->va != 0)
-			return place->block;
+			return place->node;
 	}
 	return NULL;
 }
@@ -111,7 +111,7 @@ const char *seam__live_check(const struct seam_live *live)
 		const struct seam_live_place *place = &live->places[i];
 		if (place->va == 0)
 			continue;
-		if (place->block->va != place->va || place_of(live, place->va) != i)
+		if (place_of(live, place->va) != i)
 			return "LV1: a live block is not where its address says";
 		count++;
 	}
