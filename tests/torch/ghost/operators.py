@@ -238,10 +238,11 @@ def written(function: Callable[[torch.Tensor], object]) -> torch.Tensor:
 
 
 def profiled() -> None:
-    from torch.profiler import ProfilerActivity, profile
+    from torch.profiler import profile
 
-    with profile(activities=[ProfilerActivity.CPU]):
+    with profile() as profiler:
         z(10).add_(1)
+    profiler.key_averages().table()
 
 
 class Block(nn.Module):

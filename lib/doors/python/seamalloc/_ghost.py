@@ -1,7 +1,7 @@
 """The ghost GPU: libraries that stand in for CUDA's, so that PyTorch's own code runs where no GPU is, and computes nothing.
 
 A process has it from before it imports PyTorch until it ends (load()): for children made for it, never for a user's own process. Seam brings the driver and the
-runtime (lib/ghost). The libraries that compute (STUBBED) and the one for copies between GPUs (NCCL) are made here, of the names of the installed ones: functions that
+runtime (lib/ghost). The libraries that compute or measure (STUBBED) and the one for copies between GPUs (NCCL) are made here, of the names of the installed ones: functions that
 succeed and do nothing, but those that give something back, which are written out (lib/ghost/stubs). They are compiled once for each PyTorch and kept in the user's cache.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from . import build
 
-STUBBED = ("libcublas", "libcublasLt", "libcudnn", "libcufft", "libcusolver", "libcusparse")
+STUBBED = ("libcublas", "libcublasLt", "libcudnn", "libcufft", "libcupti", "libcusolver", "libcusparse")
 WANTED = re.compile(r"^\s+U (\w+)@(\S+)$", re.MULTILINE)
 NCCL = re.compile(r" [TW] (nccl\w+)$", re.MULTILINE)  # its names have no version
 HAD = re.compile(r" T (\w+)@+(\S+)$", re.MULTILINE)
@@ -33,7 +33,7 @@ ENDLESS = "4096G"
 def wanted(torch: build.Torch) -> dict[str, list[str]]:
     """The functions of each library that is stubbed, by the library's SONAME: those that this PyTorch wants, and those that NVIDIA's own has, for others want more."""
     found: dict[str, set[str]] = {}
-    for library in sorted(torch.libraries.glob("libtorch_cuda*.so")):
+    for library in sorted(torch.libraries.glob("libtorch_c*.so")):
         for name, version in WANTED.findall(build.run(["nm", "-D", "--undefined-only", str(library)])):
             if version.split(".so.")[0] in STUBBED:
                 found.setdefault(version, set()).add(name)
