@@ -567,7 +567,9 @@ def check_refusals() -> None:
         (["--gpu", "h100", "/nowhere.py"], "there is no /nowhere.py"),
         (["--gpu", "h100", "--find-batch", "--batch=4", str(script)], "{} is missing"),
         (["--gpu", "h100", "--steps", "x", str(script)], "invalid int value"),
+        (["--gpu", ",", str(script)], "which GPU?"),
         (["--gpu", "h100", "--steps", "0", str(script)], "more than 0"),
+        *((["--gpu", "h100", "--timeout", seconds, str(script)], "--timeout: more than 0, and at most 1048576 seconds") for seconds in ("-1", "nan", "inf")),
         (["--memory", "8X", str(script)], "8X is no size"),
         (["--gpu", "h100", "--draw", "/nowhere/x.svg", str(script)], "--draw: /nowhere/x.svg cannot be written: No such file or directory"),
         (["--gpu", "h100", "--draw", str(script), str(script)], "--draw: the name of the file ends with .svg"),
@@ -576,7 +578,7 @@ def check_refusals() -> None:
     )
     for arguments, words in table:
         done = subprocess.run([sys.executable, "-m", "seamalloc", "what-if", *arguments], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.argv[2]}, check=False)
-        ok(done.returncode == 2 and words in done.stderr and not done.stdout, f"{arguments[:3]}: {done.returncode} {done.stderr.strip().splitlines()[-1]}")
+        ok(done.returncode == 2 and words in done.stderr and not done.stdout, f"{arguments[:3]}: {done.returncode} {(done.stderr.strip().splitlines() or [''])[-1]}")
 
 
 MACHINE = {

@@ -230,7 +230,8 @@ def check_interruption() -> None:
 
 def check_runs() -> None:
     """Runs of one command do not know of each other."""
-    rows = Answer("import torch\nx = torch.empty(torch.cuda.get_device_properties(0).total_memory // 2, dtype=torch.uint8, device='cuda')\n", "--gpu", "rtx4090,h100", "--json", steps="").rows()
+    rows = Answer("import torch\nx = torch.empty(torch.cuda.get_device_properties(0).total_memory // 2, dtype=torch.uint8, device='cuda')\n", "--gpu", "RTX4090,h100", "--json", steps="").rows()
+    ok([row["gpu"] for row in rows] == ["rtx4090", "h100"], f"each has its short name: {[row['gpu'] for row in rows]}")
     ok([row["peak_live_bytes"] for row in rows] == [row["capacity_bytes"] // 2 for row in rows] and rows[0]["capacity_bytes"] < rows[1]["capacity_bytes"], "each is on its own GPU")
     server = _what_if.SERVER.process
     ok(server is not None and len(list(Path(f"/proc/{server.pid}/task").iterdir())) == 1, "what they are forked from has one thread")

@@ -28,6 +28,7 @@ from ._figures import size_text
 
 OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--find-batch", "--draw", "--profile")
 MOST_GPUS = 16  # that the emulator has
+MOST_SECONDS = 1 << 20  # twelve days; the system's waits end at 24
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 LARGEST_BATCH = 1 << 16  # none larger is looked for
 HOLDERS = 8  # rows of the text
@@ -83,10 +84,10 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--profile", metavar="FILE.seamprofile", help="also what it asks for in an iteration, with its blocks kept, recomputed and on the host, on the first GPU")
     parser.add_argument("--json", action="store_true", help="the answer as JSON: an array with an object for each GPU")
     options, program = _program.split(parser, OPTIONS_WITH_VALUE, arguments)
-    if not options.gpu and not options.memory:
+    if not (options.gpu or "").strip(",") and not options.memory:
         parser.error("which GPU? --gpu NAME, or --memory SIZE")
-    if options.steps < 1 or options.timeout <= 0:
-        parser.error("--steps and --timeout: more than 0")
+    if options.steps < 1 or not 0 < options.timeout <= MOST_SECONDS:
+        parser.error(f"--steps and --timeout: more than 0, and at most {MOST_SECONDS} seconds")
     if options.here and options.meta:
         parser.error("--here and --meta: one of them")
     if not 1 <= options.gpus <= MOST_GPUS:
@@ -486,7 +487,7 @@ def on(options: argparse.Namespace, gpu: str) -> tuple[argparse.Namespace, str]:
     given = argparse.Namespace(**vars(options))
     given.machine = _work.read_machine(Path(gpu)) if gpu.endswith(".json") else {"gpu": gpu}
     known = ask_tool(["machines", "--json", given.machine["gpu"]])[0]  # an unknown one has no answer
-    given.machine = {**known, **given.machine}
+    given.machine = {**known, **given.machine, "gpu": known["gpu"]}  # rtx4090, of RTX4090 too
     if gpu.endswith(".json") and not options.memory:
         given.memory = f"{(given.machine['memory_bytes'] - given.machine['context_bytes']) / (1 << 30):.2f}G"
     return given, given.machine["gpu"]
@@ -526,7 +527,7 @@ def answer(arguments: list[str]) -> int:
     options, program = parse(arguments)
     runs = []
     texts = []
-    gpus = [gpu for gpu in (options.gpu or "h100").split(",") if gpu]
+    gpus = [gpu for gpu in (options.gpu or "").split(",") if gpu] or ["h100"]
     signal.signal(signal.SIGTERM, interrupted)
     signal.signal(signal.SIGHUP, interrupted)
     try:
