@@ -195,8 +195,11 @@ BAD = (
     ("one that fails", "import torch\ntorch.ones(9).cuda()\nopen('/nowhere/data')\n", (), "FileNotFoundError"),
     ("one that is killed", "import os, torch\ntorch.ones(9).cuda()\nos.kill(os.getpid(), 9)\n", (), "SIGKILL"),
     ("one that ends itself", "import os, torch\ntorch.ones(9).cuda()\nprint('9' * (1 << 24), '\\nbye', flush=True)\nos._exit(0)\n", (), "ended itself with status 0 before its steps were alike: bye"),
-    ("one that asks for nothing", "print('hello')\n", (), "asked the GPU for nothing"),
+    ("one that asks for nothing", "import subprocess\nsubprocess.run(\"true\")\nprint('hello')\n", (), "asked the GPU for nothing"),
     ("several processes", "import torch\ntorch.distributed.init_process_group('nccl', rank=0, world_size=4)\n", (), "several processes"),
+    ("ranks by spawn", "import torch\ntorch.multiprocessing.spawn(print, nprocs=2)\n", (), "several processes"),
+    ("a launcher of ranks", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import torch; torch.ones(9).cuda()'], check=True)\n", (), "it started other processes, and what-if runs one"),
+    ("a process of a function", "import multiprocessing\nprocess = multiprocessing.Process(target=print)\nprocess.start()\nprocess.join()\n", (), "it started other processes, and what-if runs one"),
     ("what is no program", "this is no Python\n", (), "SyntaxError"),
     ("one that leaves a process", "import subprocess, torch\nsubprocess.Popen(['sleep', '1000'])\ntorch.ones(9).cuda()\nraise SystemExit(3)\n", (), "exited with 3"),
     ("a program that never steps", "import torch, time\ntorch.ones(9).cuda()\ntime.sleep(100)\n", ("--timeout", "10"), "within 10 seconds (--timeout, --steps); it is in <module>, program.py:3"),
@@ -264,6 +267,8 @@ def check_programs() -> None:
         ("an exit handler that waits", "import atexit, time\natexit.register(time.sleep, 600)\n"),
         ("processes that load data", "if __name__ == '__main__': batches = iter(torch.utils.data.DataLoader(range(9), num_workers=2, persistent_workers=True)); next(batches)\n"),
     )  # fmt: skip
+    alone = Answer("import torch\ntorch.multiprocessing.spawn(lambda rank, size: torch.ones(size, device=f'cuda:{rank}'), args=(1 << 20,), nprocs=1)\n", "--gpu", "h100", "--json", steps="")
+    ok(alone.status == 0 and alone.rows()[0]["peak_live_bytes"] == 4 << 20, f"one rank by spawn: {alone.err[-300:]}")
     for title, code in table:
         answer = Answer(textwrap.dedent(MODEL) + code, "--gpu", "h100", "--json", "--timeout", "120")
         ok(answer.status == 0 and not answer.left, f"{title}: {answer.status} {answer.err[-300:]}")

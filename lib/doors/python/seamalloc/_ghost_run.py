@@ -19,9 +19,11 @@ import faulthandler
 import functools
 import gc
 import json
+import multiprocessing.process
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -398,7 +400,9 @@ def watch_worlds(lacks: Callable[[str, int, str], None]) -> None:
     torch.distributed.init_process_group = init_process_group
 
     def spawn(function: Any, args: Any = (), nprocs: int = 1, *more: Any, **kwargs: Any) -> Any:
-        raise Stop(WORLD.format(f"{nprocs} by torch.multiprocessing.spawn"))
+        if nprocs > 1:
+            raise Stop(WORLD.format(f"{nprocs} by torch.multiprocessing.spawn"))
+        function(0, *args)
 
     torch.multiprocessing.spawn = spawn
     # These compare, and order by, numbers that go to the GPU and back, where nothing is kept. Buckets stay in their first order, of the same bytes.
@@ -406,6 +410,26 @@ def watch_worlds(lacks: Callable[[str, int, str], None]) -> None:
 
     data_parallel._verify_param_shape_across_processes = lambda *args, **kwargs: None
     torch.distributed.Reducer._rebuild_buckets = lambda reducer: False
+
+
+def watch_processes(told: Path) -> None:
+    """Makes a file where the program starts a process that could be a rank: one of Python, which does not end with this one as those that load data do."""
+    popen, start = subprocess.Popen.__init__, multiprocessing.process.BaseProcess.start
+
+    def of_command(self: Any, args: Any, *more: Any, **kwargs: Any) -> None:
+        args = args if isinstance(args, (str, bytes, os.PathLike)) else [*args]
+        command = (args or [""])[0] if isinstance(args, list) else args
+        if os.path.basename(os.fsdecode(command).split(" ")[0]).startswith("python"):
+            told.touch()
+        popen(self, args, *more, **kwargs)
+
+    def of_function(self: Any) -> None:
+        if not self.daemon:
+            told.touch()
+        start(self)
+
+    subprocess.Popen.__init__ = of_command  # type: ignore[method-assign]
+    multiprocessing.process.BaseProcess.start = of_function  # type: ignore[method-assign]
 
 
 def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -457,6 +481,7 @@ def start(settings: dict[str, Any]) -> Recorder:
             recorder.note(META)
             torch.compile = noting(torch.compile, lambda: recorder.note(EAGER))
         watch_worlds(recorder.lacks)
+        watch_processes(recorder.folder / "processes")
         _ghost_cpu.install()
         _ghost_sizes.watch(recorder.note, recorder.lacks, not recorder.is_meta)
     _blocks.install(settings["recipe"], recorder.borders, recorder.note_blocks, recorder.note_recomputed)

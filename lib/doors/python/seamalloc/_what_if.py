@@ -176,6 +176,16 @@ def where_was(folder: Path) -> str:
 
 def run_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str] = (), timed: bool = False) -> dict[str, Any]:
     """The program on the ghost GPU, for its time too or for its memory alone. Its profile.json; what is of one device is that of the first one that was used."""
+    try:
+        return follow_program(options, program, gpu, folder, recipe, timed)
+    except NoAnswer as failure:
+        if not (folder / "processes").exists():
+            raise
+        raise NoAnswer(f"{failure}; it started other processes, and what-if runs one: name the program that they run, as one rank") from None
+
+
+def follow_program(options: argparse.Namespace, program: list[str], gpu: str, folder: Path, recipe: Sequence[str], timed: bool) -> dict[str, Any]:
+    """The same, but for the processes that it starts."""
     output = "" if options.show_output else str(folder / "output")
     settings = {"gpu": gpu, "gpus": options.gpus, "steps": options.steps, "folder": str(folder), "output": output, "recipe": list(recipe), "timed": timed, "here": options.here}
     status = SERVER.run({**settings, "machine": options.machine if options.meta else None, "program": program}, options.timeout)
