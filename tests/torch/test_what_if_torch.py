@@ -193,6 +193,7 @@ def check_batches() -> None:
 BAD = (
     ("one that exits", "import torch\ntorch.ones(9).cuda()\nraise SystemExit(3)\n", (), "exited with 3"),
     ("one that fails", "import torch\ntorch.ones(9).cuda()\nopen('/nowhere/data')\n", (), "FileNotFoundError"),
+    ("one that fails in a library", "import json, torch\ntorch.ones(9).cuda()\njson.loads('')\n", (), "(program.py:3)"),
     ("one that is killed", "import os, torch\ntorch.ones(9).cuda()\nos.kill(os.getpid(), 9)\n", (), "SIGKILL"),
     ("one that ends itself", "import os, torch\ntorch.ones(9).cuda()\nprint('9' * (1 << 24), '\\nbye', flush=True)\nos._exit(0)\n", (), "ended itself with status 0 before its steps were alike: bye"),
     ("one that asks for nothing", "import subprocess\nsubprocess.run(\"true\")\nprint('hello')\n", (), "asked the GPU for nothing"),
@@ -202,7 +203,7 @@ BAD = (
     ("a process of a function", "import multiprocessing\nprocess = multiprocessing.Process(target=print)\nprocess.start()\nprocess.join()\n", (), "it started other processes, and what-if runs one"),
     ("what is no program", "this is no Python\n", (), "SyntaxError"),
     ("one that leaves a process", "import subprocess, torch\nsubprocess.Popen(['sleep', '1000'])\ntorch.ones(9).cuda()\nraise SystemExit(3)\n", (), "exited with 3"),
-    ("a program that never steps", "import torch, time\ntorch.ones(9).cuda()\ntime.sleep(100)\n", ("--timeout", "10"), "within 10 seconds (--timeout, --steps); it is in <module>, program.py:3"),
+    ("a program that never steps", "import torch, threading\ntorch.ones(9).cuda()\nthreading.Event().wait()\n", ("--timeout", "10"), "within 10 seconds (--timeout, --steps); it is in <module>, program.py:3"),
 )
 
 

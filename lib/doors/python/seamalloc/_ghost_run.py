@@ -494,6 +494,7 @@ def start(settings: dict[str, Any]) -> Recorder:
 def last_lines(failure: BaseException) -> str:
     """An exception in a line, with the line of the program that it came from."""
     frames = [frame for frame in traceback.extract_tb(failure.__traceback__) if here(frame.filename) and "runpy" not in frame.filename]
+    frames = [frame for frame in frames if _program.is_own(frame.filename)] or frames
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
     text = " ".join(str(failure).split())
     return f"{type(failure).__name__}: {text[:300]}{where}" if text else f"{type(failure).__name__}{where}"

@@ -6,7 +6,10 @@ import argparse
 import os
 import runpy
 import sys
+import sysconfig
 from collections.abc import Sequence
+
+INSTALLED = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def split(parser: argparse.ArgumentParser, with_value: Sequence[str], arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -23,6 +26,11 @@ def split(parser: argparse.ArgumentParser, with_value: Sequence[str], arguments:
     if len(program) < (2 if program[:1] == ["-m"] else 1):
         parser.error("a program is missing: a script, or -m MODULE")
     return given, program
+
+
+def is_own(path: str) -> bool:
+    """Whether a file is the program's: not of Python, nor of a library that is installed for it."""
+    return not path.startswith(INSTALLED)
 
 
 def run(program: list[str]) -> None:
