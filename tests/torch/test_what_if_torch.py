@@ -322,6 +322,30 @@ def check_programs() -> None:
     ok(still.status == 0 and any("no optimizer step" in text for text in still.rows()[0]["unseen"]), "a program without an optimizer has an answer that says so")
 
 
+def check_large() -> None:
+    """What programs do to a model's parameters on the CPU, each of which would take 512 MiB or more."""
+    for code in (
+        "nn.Linear(1 << 14, 1 << 13)",
+        "nn.init.trunc_normal_(model.weight, std=0.02)",
+        "model.weight.data.normal_(0, 0.02)",
+        "model.bfloat16().float()",
+        "model.load_state_dict({name: torch.empty_like(value) for name, value in model.state_dict().items()})",
+        "copy.deepcopy(model)",
+        "{name: value.clone() for name, value in model.state_dict().items()}",
+    ):
+        answer = Answer(f"""
+        import copy, resource, torch
+        from torch import nn
+        model = nn.Linear(1 << 14, 1 << 13, device="meta").to_empty(device="cpu")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        made = {code}
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert taken < 100 << 10, f"{{taken}} KiB"
+        model.cuda()
+        """, "--gpu", "h100", "--json", steps="")  # fmt: skip
+        ok(answer.status == 0 and answer.rows()[0]["peak_live_bytes"] >= 1 << 28, f"{code} takes no memory: {answer.err[-200:]}")
+
+
 def check_held() -> None:
     """What an object holds is looked for in a counted number of steps, the nearest first."""
     import torch
@@ -353,4 +377,4 @@ def run(*checks: Callable[[], None]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs))
+    raise SystemExit(run(check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs, check_large))

@@ -67,6 +67,13 @@ def _make_conversions() -> None:
         return here if device is None else own_to(here, device, non_blocking=non_blocking)
 
     torch.Tensor.to = to  # type: ignore[method-assign]
+    own_clone = torch.Tensor.clone
+
+    @functools.wraps(own_clone)
+    def clone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return own_clone(self, *args, **kwargs) if args or not is_passed_over(self) else torch.empty_like(self, **kwargs)
+
+    torch.Tensor.clone = clone  # copy.deepcopy() of a model calls it for each parameter
     for name, dtype in (("half", torch.float16), ("bfloat16", torch.bfloat16), ("float", torch.float32), ("double", torch.float64)):
         own = getattr(torch.Tensor, name)
 
