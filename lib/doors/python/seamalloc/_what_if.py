@@ -30,7 +30,7 @@ OPTIONS_WITH_VALUE = ("--gpu", "--gpus", "--memory", "--steps", "--timeout", "--
 MOST_GPUS = 16  # that the emulator has
 MOST_SECONDS = 1 << 20  # twelve days; the system's waits end at 24
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-LARGEST_BATCH = 1 << 16  # none larger is looked for
+LARGEST_BATCH = 1 << 20  # none larger is looked for; it may be a length of sequences
 HOLDERS = 8  # rows of the text
 PIECES = 8  # that a loss is advised to be computed in
 ADVICE_BYTES = 1 << 20  # what saves less is not said
@@ -74,7 +74,7 @@ def parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--gpu", metavar="NAME,...", help="GPUs by their short names, which `seam machines` lists, or files of `python -m seamalloc calibrate --json`")
     parser.add_argument("--gpus", type=int, default=1, metavar="NUMBER", help=f"so many such GPUs for the program, one process that uses all of them (at most {MOST_GPUS})")
     parser.add_argument("--memory", metavar="SIZE", help="memory that the program may take, as in 22G, instead of all that the GPU has")
-    parser.add_argument("--find-batch", metavar="ARGUMENTS", help='also the largest batch: as in "--batch-size={}", put behind the program\'s arguments with numbers for {}')
+    parser.add_argument("--find-batch", metavar="ARGUMENTS", help='also the largest batch, or length of sequences: as in "--batch-size={}", put behind the program\'s arguments with numbers for {}')
     parser.add_argument("--steps", type=int, default=30, metavar="NUMBER", help="most optimizer steps that are run (default: 30); fewer if they are alike sooner")
     parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="a program that has not come so far then is stopped (default: 600)")
     parser.add_argument("--show-output", action="store_true", help="what the program prints, on standard error")
