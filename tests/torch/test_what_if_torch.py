@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib.util
 import io
 import json
 import os
@@ -296,10 +297,18 @@ def check_programs() -> None:
     pathlib.Path("best.pt").write_text("precious")
     torch.save(model.state_dict(), "best.pt")
     assert pathlib.Path("best.pt").read_text() == "precious"
+    try:
+        import safetensors.torch
+        pathlib.Path("best.safetensors").write_text("precious")
+        safetensors.torch.save_file(model.state_dict(), "best.safetensors")
+        safetensors.torch.save_model(model, "best.safetensors")
+        assert pathlib.Path("best.safetensors").read_text() == "precious"
+    except ImportError:
+        pass
     nn.Conv2d(3, 8, 3).cuda()(torch.randn(2, 3, 32, 32, device="cuda"))
     torch.distributed.init_process_group("nccl", init_method=(pathlib.Path.cwd() / "meet").as_uri(), rank=0, world_size=1)
     """)
-    ok(saved.status == 0, f"no checkpoint is overwritten: {saved.err[-200:]}")
+    ok(saved.status == 0, f"no checkpoint is overwritten: {saved.err[-200:]}{'' if importlib.util.find_spec('safetensors') else ' (safetensors is not installed: not tried)'}")
     row = saved.rows()[0]
     ok(row["margin_bytes"] == 688 << 20 and not row["within_margin"], f"what NCCL could take is said: {row['margin_bytes']}")
     ok(any("cuDNN" in text and "counted" in text for text in row["unseen"]) and any("NCCL" in text and "688.00 MiB" in text for text in row["unseen"]), f"by name: {row['unseen']}")

@@ -432,14 +432,23 @@ def watch_processes(told: Path) -> None:
     multiprocessing.process.BaseProcess.start = of_function  # type: ignore[method-assign]
 
 
-def not_into_files(own: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.save, but nothing into files: values are not computed here, and a checkpoint of the user's may have that name."""
+def save_nothing() -> None:
+    """torch.save and safetensors write into no files from now on: values are not computed here, and a checkpoint of the user's may have that name."""
+    import torch
 
-    @functools.wraps(own)
-    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        return None if isinstance(f, (str, os.PathLike)) else own(obj, f, *args, **kwargs)
+    def unless_file(own: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(own)
+        def save(*args: Any, **kwargs: Any) -> Any:
+            file = kwargs.get("f", kwargs.get("filename", args[1] if len(args) > 1 else None))
+            return None if isinstance(file, (str, os.PathLike)) else own(*args, **kwargs)
 
-    return save
+        return save
+
+    torch.save = unless_file(torch.save)
+    with contextlib.suppress(ImportError):
+        import safetensors.torch
+
+        safetensors.torch.save_file = unless_file(safetensors.torch.save_file)
 
 
 def noting(own: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
@@ -472,7 +481,7 @@ def start(settings: dict[str, Any]) -> Recorder:
         raise Stop(f"PyTorch finds no {'' if settings['here'] else 'ghost '}GPU")
     recorder = Recorder(settings)
     seamalloc.enable = lambda *args, **kwargs: None  # of a program that has it already: what it asks for is the same
-    torch.save = not_into_files(torch.save)
+    save_nothing()
     if not settings["here"]:
         if meta is None:
             recorder.launches = _ghost.launches()

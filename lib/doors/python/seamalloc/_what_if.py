@@ -1,7 +1,7 @@
 """python -m seamalloc what-if --gpu NAME (SCRIPT | -m MODULE) ARGUMENT...: does a training program fit on that GPU? Without the GPU.
 
 The program runs unchanged in processes of its own (_ghost_server.py), on a ghost GPU (_ghost.py) that computes nothing, until its steps are alike. What it asked
-for is replayed, on a device of that size, by Seam and by models of PyTorch's two allocators (`seam what-if`). Nothing of the user's is written, and no process stays.
+for is replayed, on a device of that size, by Seam and by models of PyTorch's two allocators (`seam what-if`). No checkpoint is written, and no process stays.
 """
 
 from __future__ import annotations
