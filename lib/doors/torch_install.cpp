@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include <dlfcn.h>
+
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <seam/torch.h>
 
 #include "torch_allocator.h"
+#include "torch_host.h"
 
 #define SEAM_TORCH_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -86,4 +89,62 @@ SEAM_TORCH_EXPORT int seam_torch_class_install(char *error, size_t error_bytes)
 		(void)snprintf(error, error_bytes, "%s", failure.what());
 		return 1;
 	}
+}
+
+/* PyTorch's registry of allocators of pinned memory: at::getHostAllocator() and at::setHostAllocator(). Looked up in
+ * what PyTorch has loaded: a program that uses CUDA without tensors has no libtorch_cpu.so, and the class none to be
+ * linked to. */
+struct HostRegistry {
+	at::HostAllocator *(*get)(c10::DeviceType device) = nullptr;
+	void (*set)(c10::DeviceType device, at::HostAllocator *allocator, uint8_t priority) = nullptr;
+
+	HostRegistry()
+	{
+		void *library = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY);
+		if (library == nullptr)
+			return;
+		get = reinterpret_cast<decltype(get)>(dlsym(library, "_ZN2at16getHostAllocatorEN3c1010DeviceTypeE"));
+		set = reinterpret_cast<decltype(set)>(
+			dlsym(library, "_ZN2at16setHostAllocatorEN3c1010DeviceTypeEPNS_13HostAllocatorEh"));
+	}
+
+	bool is_there() const
+	{
+		return get != nullptr && set != nullptr;
+	}
+};
+
+/* Makes Seam PyTorch's allocator of pinned host memory: all that is asked for from now on; what PyTorch's own gave
+ * before stays valid. For good: PyTorch has no way back. Returns 0; or 1 with a line in error, and nothing is changed.
+ * Twice is no failure. To be called behind seam_torch_class_install(), by one thread. */
+SEAM_TORCH_EXPORT int seam_torch_class_pin(char *error, size_t error_bytes)
+{
+	try {
+		const HostRegistry registry;
+		if (!registry.is_there()) {
+			(void)snprintf(
+				error, error_bytes, "this PyTorch has no registry for allocators of pinned memory");
+			return 1;
+		}
+		at::HostAllocator *mine = &seam::TorchHost::instance();
+		at::HostAllocator *now = registry.get(c10::kCUDA);
+		if (now == mine)
+			return 0;
+		seam::TorchHost::instance().succeed(now);
+		registry.set(c10::kCUDA, mine, 1);
+		if (registry.get(c10::kCUDA) == mine)
+			return 0;
+		(void)snprintf(error, error_bytes, "another allocator of pinned memory is in place, and stays");
+		return 1;
+	} catch (const std::exception &failure) {
+		(void)snprintf(error, error_bytes, "%s", failure.what());
+		return 1;
+	}
+}
+
+/* Whether it is. */
+SEAM_TORCH_EXPORT int seam_torch_class_is_pinned(void)
+{
+	const HostRegistry registry;
+	return registry.is_there() && registry.get(c10::kCUDA) == &seam::TorchHost::instance() ? 1 : 0;
 }

@@ -43,6 +43,10 @@
 #define SEAM_TORCH_HAS_ANNOTATE (SEAM_TORCH_MINOR >= 14)     /* annotateMemory, supportsUserMetadata */
 #define SEAM_TORCH_HAS_PINNED_SIZES (SEAM_TORCH_MINOR >= 15) /* AllocatorConfigInfo::max_cached_size and its like */
 
+#define SEAM_TORCH_HAS_HOST_REQUESTS (SEAM_TORCH_MINOR >= 10) /* HostStats::active_requests and its like */
+#define SEAM_TORCH_HAS_HOST_POOLS (SEAM_TORCH_MINOR >= 11)    /* HostAllocator::begin_allocate_to_pool and its like */
+#define SEAM_TORCH_HAS_HOST_HISTORY (SEAM_TORCH_MINOR >= 14)  /* HostAllocator::record_history and its like */
+
 namespace seam
 {
 

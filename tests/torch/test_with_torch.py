@@ -66,6 +66,112 @@ class WithoutDevice(TorchTest):
         self.assertRegex(self.run_code(code, SEAM_CONF=""), "no NVIDIA driver|no GPU")
 
 
+@unittest.skipUnless(FAKE, "needs an emulated device under PyTorch")
+class PinnedMemory(TorchTest):
+    def test_what_pytorch_pinned_before_stays_its_own(self) -> None:
+        code = """
+            first = torch.full((1 << 20,), 3, dtype=torch.uint8).pin_memory()
+            seamalloc.enable(door="class")
+            second = torch.full((1 << 20,), 4, dtype=torch.uint8).pin_memory()
+            assert seamalloc.stats()["host_live_bytes"] == 1 << 20
+            for memory, value in ((first, 3), (second, 4)):
+                assert memory.is_pinned()
+                assert memory.to("cuda", non_blocking=True).cpu().sum() == value << 20
+            del first, second, memory
+            torch._C._host_emptyCache()
+            assert seamalloc.stats()["host_reserved_bytes"] == 0
+            print("done")
+            """
+        self.assertEqual(self.run_code(code, fake=True).split(), ["done"])
+
+    def test_it_is_seams_with_the_class_unless_it_is_not_to_be(self) -> None:
+        code = """
+            def pinned():
+                kept = torch.empty(5 << 20, dtype=torch.uint8, pin_memory=True)
+                return seamalloc.stats()["host_live_bytes"] > 0
+            def refused(**given):
+                try:
+                    seamalloc.enable(**given)
+                except seamalloc.Error as error:
+                    return str(error)
+            seamalloc.enable(door="class", pinned=False)
+            print(pinned())
+            seamalloc.enable(pinned=True)
+            seamalloc.enable(pinned=True)
+            print(pinned())
+            print(refused(pinned=False))
+            print(refused(door="pluggable", pinned=True))
+            """
+        told = self.run_code(code, fake=True).splitlines()
+        self.assertEqual(told[:2], ["False", "True"])
+        self.assertIn("no way back", told[2])
+        self.assertIn("pluggable door", told[3])
+
+    def test_the_other_door_leaves_it_alone(self) -> None:
+        code = """
+            seamalloc.enable(door="pluggable")
+            kept = torch.empty(5 << 20, dtype=torch.uint8, pin_memory=True)
+            assert seamalloc.stats()["host_live_bytes"] == 0
+            try:
+                seamalloc.enable(pinned=True)
+            except seamalloc.Error as error:
+                print(error)
+            """
+        self.assertIn("with the class door alone", self.run_code(code, fake=True))
+
+    def test_a_limit_is_kept_and_said(self) -> None:
+        code = """
+            seamalloc.enable(door="class")
+            kept = torch.empty(6 << 20, dtype=torch.uint8, pin_memory=True)
+            try:
+                torch.empty(3 << 20, dtype=torch.uint8, pin_memory=True)
+            except RuntimeError as error:
+                print(error)
+            del kept
+            torch.empty(8 << 20, dtype=torch.uint8, pin_memory=True)
+            """
+        self.assertIn("host_capacity_bytes allows 8.00 MiB", self.run_code(code, fake=True, SEAM_CONF="host_capacity_bytes:8M"))
+
+    def test_settings_that_mean_nothing_then_are_told(self) -> None:
+        code = """
+            import warnings
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                seamalloc.enable(door="class", pinned=PINNED)
+                print([str(one.message) for one in told if "pinned" in str(one.message)])
+            """
+        for pinned, told in (("True", True), ("False", False)):
+            said = self.run_code(code.replace("PINNED", pinned), fake=True, PYTORCH_CUDA_ALLOC_CONF="pinned_use_background_threads:True")
+            self.assertEqual("pinned_use_background_threads" in said, told, said)
+
+    def test_tensors_of_any_shape_without_the_class(self) -> None:
+        code = """
+            import gc
+            if DOOR:
+                seamalloc.enable(door=DOOR)
+            made = seamalloc.host_empty((3, 5, 7), torch.float16)
+            assert (made.shape, made.dtype, made.is_pinned(), made.device.type) == ((3, 5, 7), torch.float16, True, "cpu")
+            assert made.fill_(2).to("cuda", non_blocking=True).cpu().sum() == 210
+            view = made[1]
+            del made
+            gc.collect()
+            assert seamalloc.stats()["host_live_bytes"] >= 512 and view.sum() == 70
+            del view
+            gc.collect()
+            assert seamalloc.stats()["host_live_bytes"] == 0 or DOOR == "class"  # at hand
+            assert seamalloc.host_empty(0).shape == (0,) and seamalloc.host_empty(4).dtype == torch.float32
+            for shape in ((1 << 50,), (-1,)):
+                try:
+                    seamalloc.host_empty(shape)
+                except (seamalloc.Error, RuntimeError) as error:
+                    print(error)
+            """
+        for door in ("", "pluggable", "class"):
+            said = self.run_code(code.replace("DOOR", repr(door)), fake=True)
+            self.assertRegex(said, r"out of pinned host memory|negative|is no shape")
+            self.assertEqual(len(said.splitlines()), 2, said)
+
+
 MODEL = """
     import torch.utils.checkpoint
     torch.set_num_threads(1)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import threading
+
 import torch
-from device import MIB, DeviceTest, block, only, since
+from device import MIB, MINOR, DeviceTest, block, differs, only, since
+
+TAKEN = "allocated_bytes.current" if MINOR >= 10 else "reserved_bytes.current"  # from the system
 
 
 def pinned(count: int) -> torch.Tensor:
@@ -63,6 +68,50 @@ class Pinned(DeviceTest):
             after = torch.cuda.host_memory_stats()
             self.assertEqual([after[name] - before[name] for name in names], [0, 0], copied)
 
+    @since(10)
+    def test_every_request_is_counted(self) -> None:
+        names = [f"{what}.{change}" for what in ("active_requests", "active_bytes") for change in ("allocated", "freed")]
+        torch.cuda.reset_accumulated_host_memory_stats()
+        for _ in range(10):
+            del_later = pinned(MIB)
+            del del_later
+        counted = torch.cuda.host_memory_stats()
+        self.assertEqual([counted[name] for name in names], [10, 10, 10 * MIB, 10 * MIB])
+        self.assertEqual(counted["num_host_alloc"], 1)
+        self.assertEqual(counted["host_alloc_time.count"], 1)
+        torch.cuda.reset_peak_host_memory_stats()
+        self.assertEqual(torch.cuda.host_memory_stats()["active_bytes.peak"], 0)
+        kept = pinned(MIB)
+        self.assertEqual(torch.cuda.host_memory_stats()["active_bytes.peak"], MIB)
+        del kept
+
+    def test_threads_do_not_share_what_is_in_use(self) -> None:
+        failed: list[str] = []
+
+        def run(seed: int) -> None:
+            draw, stream, kept = random.Random(seed), torch.cuda.Stream(), []
+            for step in range(300):
+                value = draw.randrange(256)
+                memory = pinned(draw.choice((4096, 4096, 70000, MIB, 3 * MIB))).fill_(value)
+                with torch.cuda.stream(stream):
+                    target = memory.to("cuda", non_blocking=True) if step % 3 == 0 else None
+                kept.append((memory, target, value))
+                for memory, target, value in [kept.pop(draw.randrange(len(kept))) for _ in range(len(kept) - 4)]:
+                    if memory[:: 4096].ne(value).any():
+                        failed.append(f"seed {seed}, step {step}")
+                    del memory
+                    if target is not None:
+                        stream.synchronize()
+                        if target[:4].tolist() != [value] * 4:
+                            failed.append(f"seed {seed}, step {step}: what was copied")
+
+        threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
     def test_background_threads_serve_pinned_memory(self) -> None:
         torch.cuda.memory._set_allocator_settings("pinned_use_background_threads:True")
         try:
@@ -74,6 +123,51 @@ class Pinned(DeviceTest):
         turned = torch.arange(10).view(2, 5).t()
         self.assertTrue(torch.equal(turned.pin_memory(), turned))
         self.assertTrue(pinned(100)[1:].is_pinned())
+
+
+@only("class")
+class PinnedExactly(DeviceTest):
+    """What PyTorch's own rounds to powers of two."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        torch._C._host_emptyCache()
+
+    def test_no_more_is_pinned_than_is_asked_for(self) -> None:
+        draw, kept, asked = random.Random(8861), [], 0
+        before = torch.cuda.host_memory_stats()[TAKEN]
+        for _ in range(40):
+            asked += (count := draw.randrange(MIB, 40 * MIB))
+            kept.append(pinned(count))
+        self.assertLessEqual(torch.cuda.host_memory_stats()[TAKEN] - before, asked * 1.01)
+        kept.clear()
+
+    def test_another_size_has_the_memory_that_is_free(self) -> None:
+        """Also what was given back last, and is at hand for its own size."""
+        torch.cuda.reset_peak_host_memory_stats()
+        before = torch.cuda.host_memory_stats()[TAKEN]
+        for count in (40, 24, 40, 16, 8):
+            kept = pinned(count * MIB)
+            del kept
+        after = torch.cuda.host_memory_stats()
+        self.assertEqual(after[TAKEN] - before, 40 * MIB)
+        self.assertEqual(after[TAKEN.replace("current", "peak")] - before, 40 * MIB)
+
+    def test_a_shortage_says_what_limits_it(self) -> None:
+        import seamalloc
+
+        with self.assertRaisesRegex(RuntimeError, r"Seam: \d+ bytes of pinned memory: out of pinned host memory \(.* pinned, .* in use"):
+            pinned(1 << 50)
+        kept = pinned(3 * MIB)
+        self.assertIn("pinned host memory: ", seamalloc.report())
+        self.assertGreaterEqual(seamalloc.stats()["host_live_bytes"], 3 * MIB)
+        del kept
+
+    def test_memory_that_is_not_ours_is_no_harm(self) -> None:
+        target = block(1)
+        for memory in (torch.ones(MIB, dtype=torch.uint8), torch.frombuffer(bytearray(b"\1") * MIB, dtype=torch.uint8)):
+            target.copy_(memory, non_blocking=True)
+            self.assertEqual(target[-2:].tolist(), [1, 1])
 
 
 @since(15)
@@ -98,6 +192,7 @@ class PinnedLimits(DeviceTest):
         after = torch.cuda.host_memory_stats()
         return (during["allocated_bytes.current"] - before["allocated_bytes.current"]) // MIB, after["allocations.current"] - before["allocations.current"]
 
+    @differs("class")
     def test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept(self) -> None:
         for settings, expected in (
             ("pinned_max_round_threshold_mb:16", (17, 1)),

@@ -13,6 +13,7 @@ from ._figures import driver_calls, plan, report, snapshot, stat_help, stats, tr
 from ._library import Error
 from ._marks import dynamic, phase, step
 from ._mempool import mempool_allocator
+from ._pinned import host_empty
 from ._version import __version__
 from ._watch import watch
 
@@ -24,6 +25,7 @@ __all__ = [
     "dynamic",
     "enable",
     "enabled_door",
+    "host_empty",
     "is_enabled",
     "mempool_allocator",
     "phase",

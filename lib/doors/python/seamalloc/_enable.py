@@ -61,11 +61,13 @@ def _install_pluggable(module: ModuleType) -> None:
     _kept.append(allocator)
 
 
-def _install_class(module: ModuleType) -> None:
+def _install_class(module: ModuleType, pinned: bool) -> None:
     """The library that the class is linked to is loaded by now."""
     build = importlib.import_module("seamalloc.build")
     try:
         build.install()
+        if pinned:
+            build.pin()
     except build.BuildError as failure:
         raise Error(str(failure)) from failure
     except Exception as failure:  # whatever a compiler and a loader may do: the other door is there
@@ -73,13 +75,13 @@ def _install_class(module: ModuleType) -> None:
     _views.extend(module)
 
 
-def _install(module: ModuleType, door: str) -> tuple[str, str]:
+def _install(module: ModuleType, door: str, pinned: bool) -> tuple[str, str]:
     """Returns the door that was installed, and why it is not the class if it was to be."""
     if door == "pluggable":
         _install_pluggable(module)
         return "pluggable", ""
     try:
-        _install_class(module)
+        _install_class(module, pinned)
         return "class", ""
     except Error as failure:
         if door == "class":
@@ -150,12 +152,13 @@ def _text(name: str, value: object) -> str | None:
     return value
 
 
-def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf: str | None = None) -> None:
+def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf: str | None = None, pinned: bool | None = None) -> None:
     """Makes Seam PyTorch's allocator for CUDA memory. To be called before CUDA memory is allocated; PyTorch is imported if it was not.
 
     door: "class" is the whole of it, compiled for the PyTorch in use; "pluggable" needs no compiler and lacks what `seamalloc.enable`'s warning
     names; "auto" is the class, or, with a warning, the other. plan: "auto", the default, learns what every iteration asks for and serves that from
     a plan; a path is a plan made before (`seam plan`), for the first device used, and others are learnt; "off". conf: "key:value,...", as in $SEAM_CONF, over which it wins.
+    pinned: whether pinned host memory (pin_memory=True) is Seam's too, exact and within the control group's limit; it is with the class, for good, and never with the other door.
 
     What is not given stays as it is. Calling it again changes plan and conf if they are given and no memory was asked for yet; after that, and for
     another door, it raises. Raises seamalloc.Error, and changes nothing, if it is too late, there is no GPU or no driver, PyTorch or the library is
@@ -165,6 +168,8 @@ def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf:
     if door not in DOORS:
         raise Error(f"there is no door {door!r}: it is one of {', '.join(DOORS)}")
     wanted = _Choice(_text("plan", plan), _text("conf", conf))
+    if pinned and door == "pluggable":
+        raise Error("pinned memory is PyTorch's own with the pluggable door; seamalloc.host_empty() makes tensors in Seam's")
     library()
     with _lock:
         if _door is not None:
@@ -172,6 +177,7 @@ def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf:
                 raise Error(f"Seam is enabled already, by the {_door} door")
             if not _in_force():
                 raise Error("another allocator has replaced Seam since it was enabled")
+            _pin_again(pinned)
             _configure(wanted.over(_choice))
             return
         module = _torch.torch()
@@ -180,15 +186,35 @@ def enable(door: str = "auto", plan: str | os.PathLike[str] | None = None, conf:
         _settings.read(module)
         _configure(wanted)
         try:
-            _door, why = _install(module, door)
+            _door, why = _install(module, door, pinned is not False)
         except Error:
             with contextlib.suppress(Error):
                 _configure(_Choice())
             raise
-        _settings.extend(module, _door)
+        _settings.extend(module, _door, is_pinned())
     if why:
         _told.warn(f"the pluggable door is used, as the class door is not there ({why}); {LOST}")
-    _settings.tell(_door)
+    _settings.tell(_door, is_pinned())
+
+
+def _pin_again(pinned: bool | None) -> None:
+    """For a door that is in. With the lock."""
+    if pinned is None or pinned == is_pinned():
+        return
+    if not pinned:
+        raise Error("pinned memory is Seam's already, and PyTorch has no way back")
+    if _door != "class":
+        raise Error("pinned memory can be Seam's with the class door alone")
+    build = importlib.import_module("seamalloc.build")
+    try:
+        build.pin()
+    except build.BuildError as failure:
+        raise Error(str(failure)) from failure
+
+
+def is_pinned() -> bool:
+    """Whether PyTorch's pinned memory is Seam's."""
+    return _door == "class" and importlib.import_module("seamalloc.build").is_pinned()
 
 
 def _in_force() -> bool:

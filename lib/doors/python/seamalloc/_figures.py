@@ -111,6 +111,13 @@ def _verdict(now: dict[str, int], before: dict[str, int]) -> str:
     return f"{first} {second}"
 
 
+def host_text(device: int) -> str:
+    """What is pinned, what limits it, and where it lies."""
+    text = ctypes.create_string_buffer(ERROR_BYTES)
+    library().seam_host_text(pool(device), text, ERROR_BYTES)
+    return text.value.decode(errors="replace")
+
+
 def report(device: int | None = None) -> str:
     """Is it helping? A few lines: memory in use and reserved, driver calls and plan hits since the report before this one (or so far), a verdict."""
     number = _ordinal(device)
@@ -128,6 +135,8 @@ def report(device: int | None = None) -> str:
         f"  driver: {calls} memory calls {since}, {spent_ms:.1f} ms in them",
         f"  {_plan_line(now, before)}",
     ]
+    if now["host_reserved_bytes_peak"]:
+        lines.append(f"  pinned host memory: {host_text(number)}")
     if ooms or now["unknown_frees"]:
         lines.append(f"  trouble: requests that ran out of memory: {ooms}; frees of memory that is not Seam's: {now['unknown_frees']}")
     lines.append(f"  {_verdict(now, before)}")

@@ -22,7 +22,7 @@ ASYNC = "cudaMallocAsync"
 # PyTorch's functions that take settings, by its version.
 SETTERS = ("_accelerator_setAllocatorSettings", "_cuda_cudaCachingAllocator_set_allocator_settings")
 
-# Settings that go on to mean something beside those of pinned memory, which is PyTorch's own as before.
+# Settings that go on to mean something, beside those of pinned memory where that is PyTorch's own as before.
 MEANT = {"class": {"per_process_memory_fraction", "throw_on_cudamalloc_oom"}, "pluggable": set()}
 
 
@@ -32,9 +32,9 @@ def entries(text: str) -> list[tuple[str, str]]:
     return [(key, value) for key, value in found]
 
 
-def _tell_ignored(text: str, door: str) -> None:
+def _tell_ignored(text: str, door: str, pinned: bool) -> None:
     """Tells which settings in it mean nothing to Seam."""
-    keys = [key for key, _ in entries(text) if not key.startswith("pinned_") and key not in MEANT[door]]
+    keys = [key for key, _ in entries(text) if (pinned or not key.startswith("pinned_")) and key not in MEANT[door]]
     if keys:
         verb = "means" if len(keys) == 1 else "mean"
         _told.warn(f"PyTorch's settings: {', '.join(dict.fromkeys(keys))} {verb} nothing to Seam ({door} door); what does is in SEAM_CONF")
@@ -61,12 +61,12 @@ def read(module: ModuleType) -> None:
         raise Error(f"PyTorch refuses its settings ({' or '.join(VARIABLES)}): {failure}") from None
 
 
-def _take(own: Callable[[str], None], door: str, text: str) -> None:
+def _take(own: Callable[[str], None], door: str, pinned: bool, text: str) -> None:
     other = [value for key, value in entries(text) if key == "backend" and value != "native"]
     if other:
         raise Error(f"Seam is PyTorch's allocator: it is too late for backend:{other[0]}")
     own(re.sub(r"(^|,)\s*backend\s*:\s*native\s*(?=,|$)", "", text).lstrip(","))
-    _tell_ignored(text, door)
+    _tell_ignored(text, door, pinned)
 
 
 def _enable_caching(own: Callable[[bool], None], value: bool) -> None:
@@ -75,18 +75,18 @@ def _enable_caching(own: Callable[[bool], None], value: bool) -> None:
     own(value)
 
 
-def tell(door: str) -> None:
+def tell(door: str, pinned: bool) -> None:
     """Tells what of the environment means nothing, or turns caching off."""
-    _tell_ignored(environment(), door)
+    _tell_ignored(environment(), door, pinned)
     if is_uncached():
         _told.warn(f"{UNCACHED} is set: caching is off, every tensor is an allocation of the CUDA runtime, and Seam serves none")
 
 
-def extend(module: ModuleType, door: str) -> None:
+def extend(module: ModuleType, door: str, pinned: bool) -> None:
     """Has settings that are given later taken as those of the environment are. For a door that has gone in."""
     for name in SETTERS:
         if hasattr(module._C, name):
-            setattr(module._C, name, functools.partial(_take, getattr(module._C, name), door))
+            setattr(module._C, name, functools.partial(_take, getattr(module._C, name), door, pinned))
     if door == "pluggable":
         name = "_cuda_cudaCachingAllocator_enable"
         setattr(module._C, name, functools.partial(_enable_caching, getattr(module._C, name)))

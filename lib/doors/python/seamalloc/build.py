@@ -215,11 +215,25 @@ def load() -> ctypes.CDLL:
     return found
 
 
+def _call(name: str) -> None:
+    error = ctypes.create_string_buffer(ERROR_BYTES)
+    if getattr(load(), name)(error, ctypes.c_size_t(ERROR_BYTES)) != 0:
+        raise BuildError(error.value.decode(errors="replace"))
+
+
 def install() -> None:
     """Makes the class PyTorch's allocator for CUDA. Raises BuildError, and changes nothing, if it cannot be compiled or it is too late."""
-    error = ctypes.create_string_buffer(ERROR_BYTES)
-    if load().seam_torch_class_install(error, ctypes.c_size_t(ERROR_BYTES)) != 0:
-        raise BuildError(error.value.decode(errors="replace"))
+    _call("seam_torch_class_install")
+
+
+def pin() -> None:
+    """Makes Seam PyTorch's allocator of pinned host memory too, for good. Raises BuildError, and changes nothing, if another one stays."""
+    _call("seam_torch_class_pin")
+
+
+def is_pinned() -> bool:
+    """Whether pin() has taken effect. The class is loaded."""
+    return bool(load().seam_torch_class_is_pinned())
 
 
 @contextlib.contextmanager

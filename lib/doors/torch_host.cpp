@@ -1,0 +1,342 @@
+/* torch_host.cpp: pinned memory, uses, private pools. See torch_host.h. Not here: figures and history
+ * (torch_host_stats.cpp). */
+#include "torch_host.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+
+namespace seam
+{
+
+namespace
+{
+
+constexpr c10::MempoolId_t everybody{0, 0};
+constexpr size_t unit_bytes = 512; /* the core's blocks are multiples of it */
+
+void delete_pinned(void *context)
+{
+	TorchHost::instance().give_back(context);
+}
+
+size_t rounded(size_t bytes)
+{
+	return (bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
+}
+
+/* A device whose pool serves the calling thread: the current one; if that has none, one that has. Throws if there is
+ * none and none can be made. */
+int serving_device()
+{
+	c10::DeviceIndex current = 0;
+	C10_CUDA_CHECK(c10::cuda::GetDevice(&current));
+	if (seam_torch_pool_made(current) != nullptr)
+		return current;
+	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
+		if (seam_torch_pool_made(device) != nullptr)
+			return device;
+	}
+	char error[512];
+	if (seam_torch_pool(current) != nullptr)
+		return current;
+	(void)seam_torch_error(error, sizeof error);
+	TORCH_CHECK(false, "Seam: no pinned memory: ", error);
+}
+
+} /* namespace */
+
+TorchHost &TorchHost::instance()
+{
+	static auto *const allocator = new TorchHost;
+	return *allocator;
+}
+
+/* ---- memory ---- */
+
+void TorchHost::fail(size_t bytes, struct seam_pool *pool, enum seam_rc rc) const
+{
+	char state[512] = "", driver[512] = "";
+	(void)seam_host_text(pool, state, sizeof state);
+	if (rc == SEAM_DRIVER)
+		(void)seam_driver_error(pool, driver, sizeof driver);
+	TORCH_CHECK(false, "Seam: ", bytes, " bytes of pinned memory: ", seam_rc_text(rc),
+		driver[0] != '\0' ? ": " : "", driver, " (", state, ")");
+}
+
+/* A block to the core, which alone knows when the streams that used it have passed. */
+void TorchHost::part(TorchPinned *block)
+{
+	/* It is the core's block: it cannot be refused. After a fork nothing is given back. */
+	const enum seam_rc ignored = seam_host_free(seam_torch_pool_made(block->device), block->ptr);
+	(void)ignored;
+	blocks_.drop(block);
+}
+
+/* What is at hand goes to the core. */
+void TorchHost::flush()
+{
+	at_hand_.flush([this](TorchPinned *block) { part(block); });
+}
+
+/* A block of everybody of that size that came back lately; else NULL, and nothing is at hand: whatever is free serves
+ * this request. */
+TorchPinned *TorchHost::take_at_hand(size_t bytes)
+{
+	TorchPinned *other = nullptr;
+	TorchPinned *block = at_hand_.take(rounded(bytes), &other);
+	if (block != nullptr)
+		return block;
+	if (other != nullptr)
+		part(other);
+	flush();
+	return nullptr;
+}
+
+TorchPinned *TorchHost::take(size_t bytes, const c10::MempoolId_t &id)
+{
+	const int device = serving_device();
+	struct seam_pool *pool = seam_torch_pool_made(device);
+	void *ptr = nullptr;
+	enum seam_rc rc = seam_host_alloc(pool, bytes, SEAM_NO_STREAM, &ptr);
+	if (rc == SEAM_OOM_HOST) {
+		empty_cache(); /* of the other devices' pools too */
+		rc = seam_host_alloc(pool, bytes, SEAM_NO_STREAM, &ptr);
+	}
+	if (rc != SEAM_OK)
+		fail(bytes, pool, rc);
+	return blocks_.make({ptr, rounded(bytes), device, false, id, nullptr, nullptr});
+}
+
+c10::DataPtr TorchHost::allocate(size_t bytes)
+{
+	TorchPinned *block = nullptr;
+	if (bytes == 0)
+		return {nullptr, nullptr, &delete_pinned, c10::Device(c10::kCPU)};
+	if (__builtin_expect(!notes_.load(std::memory_order_acquire), 1)) {
+		block = take_at_hand(bytes);
+		if (block == nullptr)
+			block = take(bytes, everybody);
+		return {block->ptr, block, &delete_pinned, c10::Device(c10::kCPU)};
+	}
+	TorchContext context;
+#if SEAM_TORCH_HAS_HOST_HISTORY
+	context = gather(Level::STATE);
+#endif
+	const c10::MempoolId_t pool = route();
+	block = pool != everybody ? take_again(bytes, pool) : nullptr;
+	if (block == nullptr)
+		block = take(bytes, pool);
+	std::lock_guard<std::mutex> guard(lock_);
+#if SEAM_TORCH_HAS_HOST_HISTORY
+	settle();
+	add(Entry::ALLOC, block->ptr, block->bytes, pool, context);
+#endif
+	block->context = std::move(context);
+	noted_[block->ptr] = block;
+	return {block->ptr, block, &delete_pinned, c10::Device(c10::kCPU)};
+}
+
+/* False: a private pool has it. */
+bool TorchHost::note_free(TorchPinned *block)
+{
+	TorchContext of_free;
+#if SEAM_TORCH_HAS_HOST_HISTORY
+	of_free = gather(Level::ALL);
+#endif
+	std::lock_guard<std::mutex> guard(lock_);
+	noted_.erase(block->ptr);
+	if (of_free != nullptr)
+		block->context = std::move(of_free);
+#if SEAM_TORCH_HAS_HOST_HISTORY
+	add(Entry::FREE_REQUESTED, block->ptr, block->bytes, block->pool, block->context);
+	if (!block->used)
+		add(Entry::FREE_COMPLETED, block->ptr, block->bytes, block->pool, block->context);
+#endif
+	if (keep(block))
+		return false;
+	if (block->used)
+		leaving_[block->ptr] = *block;
+	return true;
+}
+
+void TorchHost::give_back(void *context)
+{
+	auto *block = static_cast<TorchPinned *>(context);
+	if (block == nullptr)
+		return;
+	if (notes_.load(std::memory_order_acquire)) {
+		if (note_free(block))
+			part(block);
+		return;
+	}
+	if (!block->used)
+		block = at_hand_.give(block);
+	if (block != nullptr)
+		part(block);
+}
+
+void TorchHost::copy_data(void *to, const void *from, size_t bytes) const
+{
+	std::memcpy(to, from, bytes);
+}
+
+bool TorchHost::record_event(void *ptr, void *context, c10::Stream stream)
+{
+	TorchPinned *block = blocks_.known(context);
+	if (block == nullptr)
+		return own_ != nullptr && own_->record_event(ptr, context, stream);
+	auto *const handle = c10::cuda::CUDAStream(stream).stream();
+	const enum seam_rc rc = seam_host_record_stream(seam_torch_pool_made(block->device), block->ptr, handle);
+	TORCH_CHECK(rc == SEAM_OK, "Seam: pinned memory is not recorded on a stream: ", seam_rc_text(rc));
+	block->used = true;
+	return true;
+}
+
+template <typename Visitor> void TorchHost::each_pool(Visitor visit)
+{
+	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
+		if (struct seam_pool *pool = seam_torch_pool_made(device))
+			visit(pool);
+	}
+}
+
+void TorchHost::empty_cache()
+{
+	flush();
+	free_all(take_released());
+	each_pool([](struct seam_pool *pool) {
+		const enum seam_rc rc = seam_host_trim(pool, 0, nullptr);
+		TORCH_CHECK(rc == SEAM_OK, "Seam: pinned memory is not given back: ", seam_rc_text(rc));
+	});
+	if (own_ != nullptr)
+		own_->empty_cache();
+}
+
+/* ---- private pools ---- */
+
+void TorchHost::begin_notes()
+{
+	notes_.store(true, std::memory_order_release);
+	flush();
+}
+
+/* The pool of the newest filter that wants the current stream. */
+c10::MempoolId_t TorchHost::route()
+{
+	if (!routed_.load(std::memory_order_acquire))
+		return everybody;
+	std::vector<Route> routes;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		routes = routes_;
+	}
+	const c10::Stream stream = c10::cuda::getCurrentCUDAStream().unwrap();
+	for (auto it = routes.rbegin(); it != routes.rend(); ++it) {
+		if (it->filter(stream))
+			return it->id;
+	}
+	return everybody;
+}
+
+/* A block of that size that came back to the pool and that no stream has used; else NULL. */
+TorchPinned *TorchHost::take_again(size_t bytes, const c10::MempoolId_t &id)
+{
+	std::lock_guard<std::mutex> guard(lock_);
+	auto pool = privates_.find(id);
+	if (pool == privates_.end())
+		return nullptr;
+	auto found = pool->second.unused.find(rounded(bytes));
+	if (found == pool->second.unused.end())
+		return nullptr;
+	TorchPinned *block = found->second;
+	pool->second.unused.erase(found);
+	return block;
+}
+
+/* Whether a private pool takes the block that is freed. With the lock. */
+bool TorchHost::keep(TorchPinned *block)
+{
+	auto pool = privates_.find(block->pool);
+	if (pool == privates_.end())
+		return false;
+	block->context = nullptr;
+	if (block->used)
+		pool->second.used.push_back(block);
+	else
+		pool->second.unused.emplace(block->bytes, block);
+	return true;
+}
+
+/* The blocks of pools without a use. None while a filter is open: their graphs may be replayed still, and a capture
+ * forbids to wait. */
+std::vector<TorchPinned *> TorchHost::take_released()
+{
+	std::vector<TorchPinned *> blocks;
+	std::lock_guard<std::mutex> guard(lock_);
+	for (auto it = privates_.begin(); routes_.empty() && it != privates_.end();) {
+		Private &pool = it->second;
+		if (pool.uses > 0) {
+			++it;
+			continue;
+		}
+		blocks.insert(blocks.end(), pool.used.begin(), pool.used.end());
+		for (const auto &[bytes, block] : pool.unused)
+			blocks.push_back(block);
+		it = privates_.erase(it);
+	}
+	return blocks;
+}
+
+/* They are nobody's once the device has done what it was given: replays of graphs may be pending, on any stream. */
+void TorchHost::free_all(const std::vector<TorchPinned *> &blocks)
+{
+	if (blocks.empty())
+		return;
+	each_pool([](struct seam_pool *pool) {
+		const enum seam_rc rc = seam_device_wait(pool);
+		TORCH_CHECK(rc == SEAM_OK, "Seam: a private pool of pinned memory stays: ", seam_rc_text(rc));
+	});
+	for (TorchPinned *block : blocks)
+		part(block);
+}
+
+#if SEAM_TORCH_HAS_HOST_POOLS
+void TorchHost::begin_allocate_to_pool(c10::MempoolId_t id, std::function<bool(c10::Stream)> filter)
+{
+	begin_notes();
+	std::lock_guard<std::mutex> guard(lock_);
+	privates_[id].uses++;
+	routes_.push_back({id, std::move(filter)});
+	routed_.store(true, std::memory_order_release);
+}
+
+void TorchHost::end_allocate_to_pool(c10::MempoolId_t id)
+{
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		auto newest =
+			std::find_if(routes_.rbegin(), routes_.rend(), [&](const Route &at) { return at.id == id; });
+		TORCH_CHECK(newest != routes_.rend(), "Seam: no private pool of pinned memory is open by that name");
+		routes_.erase(std::next(newest).base());
+		routed_.store(!routes_.empty(), std::memory_order_release);
+	}
+	free_all(take_released());
+}
+
+void TorchHost::release_pool(c10::MempoolId_t id)
+{
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		auto pool = privates_.find(id);
+		TORCH_CHECK(pool != privates_.end() && pool->second.uses > 0, "Seam: no private pool of pinned memory");
+		pool->second.uses--;
+	}
+	free_all(take_released());
+}
+#endif
+
+} /* namespace seam */
