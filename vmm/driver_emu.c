@@ -106,8 +106,8 @@ static void free_all(struct emu *e)
 	seam__emu_streams_fini(e);
 	seam__emu_exports_fini(e);
 	seam__emu_space_fini(e);
-	seam__emu_phys_fini(e);
 	seam__emu_direct_fini(e);
+	seam__emu_phys_fini(e);
 	seam__emu_backing_fini(e);
 	seam__cond_fini(&e->helper_wakes);
 	seam__cond_fini(&e->changed);
@@ -366,6 +366,8 @@ const char *seam__emu_check(struct seam_driver *d)
 	const char *broken = seam__emu_space_check(e);
 	if (broken == NULL)
 		broken = seam__emu_phys_check(e);
+	if (broken == NULL)
+		broken = seam__emu_direct_check(e);
 	if (broken == NULL)
 		broken = seam__emu_work_check(e);
 	if (broken == NULL)

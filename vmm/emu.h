@@ -29,8 +29,9 @@
  *
  * Order is judged by the program's edges, not by time: events and waits, the legacy stream's implicit ones, and what
  * the host has learnt from a query that succeeded or from waiting. Memory whose work has merely had the time to end,
- * unknown to the host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all. A copy or
- * fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
+ * unknown to the host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all. Judged so
+ * are device memory and page-locked host memory: two copies on the same bytes of it are a RACE like two kernels. A copy
+ * or fill where nothing is mapped is refused with INVALID_VALUE, no violation; a launch there is one.
  *
  * Devices of one machine share the address space, handles, host memory, the clock and the judge; each has memory,
  * streams, access to mappings, and a sticky error of its own. A driver is one device; several drivers may be of the

@@ -53,7 +53,7 @@ static int submit(struct emu *e, struct emu_stream *stream, const struct emu_wor
 	struct emu_work *work = seam__emu_work_copy(e, stream, like, ranges, count);
 	if (work == NULL)
 		return SEAM_CU_OUT_OF_MEMORY;
-	if (!seam__emu_host_use(e, work) || !seam__emu_judge_touch(e, work)) {
+	if (!seam__emu_judge_touch(e, work)) {
 		seam__emu_judge_untouch(e, work);
 		seam__emu_work_drop(e, work);
 		return SEAM_CU_OUT_OF_MEMORY;

@@ -119,14 +119,14 @@ static bool is_pending(struct emu *e, const struct emu_host_block *block)
 	struct emu_work *work;
 	RB_FOREACH(work, emu_timeline, &e->timeline)
 	{
-		if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
+		if (seam__emu_host_meets(work, block))
 			return true;
 	}
 	LIST_FOREACH(stream, &e->stuck_streams, stuck)
 	{
 		STAILQ_FOREACH(work, &stream->queue, queued)
 		{
-			if ((uint64_t)(uintptr_t)work->host - block->va < block->bytes && work->host_bytes != 0)
+			if (seam__emu_host_meets(work, block))
 				return true;
 		}
 	}
@@ -137,6 +137,7 @@ static void free_block(struct emu *e, struct emu_host_block *block)
 {
 	RB_REMOVE(emu_host_blocks, &e->host_blocks, block);
 	seam__emu_order_fini(&block->users, e->meta);
+	seam__emu_judge_forget(e, &block->accesses);
 	if (!block->registered)
 		(void)munmap((void *)(uintptr_t)block->va, block->bytes);
 	seam__slab_put(&e->host_slab, block);
@@ -212,6 +213,15 @@ int seam__emu_host_unregister(struct seam_driver *d, void *ptr)
 	bool given = give_host_block(d, ptr, /* registered= */ true);
 	seam__mutex_unlock(&e->lock);
 	return given ? 0 : SEAM_CU_HOST_MEMORY_NOT_REGISTERED;
+}
+
+const char *seam__emu_direct_check(struct emu *e)
+{
+	struct emu_host_block *block;
+	const char *broken = NULL;
+	RB_FOREACH(block, emu_host_blocks, &e->host_blocks)
+	broken = broken != NULL ? broken : seam__emu_judge_check(&block->accesses, block->bytes);
+	return broken;
 }
 
 void seam__emu_direct_fini(struct emu *e)

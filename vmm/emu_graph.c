@@ -143,7 +143,7 @@ static bool add_again(struct launch *launch, const struct emu_work *captured)
 	if (work == NULL)
 		return false;
 	add(launch, work);
-	return work->kind == EMU_HOST_FUNC || (seam__emu_host_use(e, work) && seam__emu_judge_touch(e, work));
+	return work->kind == EMU_HOST_FUNC || seam__emu_judge_touch(e, work);
 }
 
 static bool prepare_launch(struct launch *launch, const struct emu_graph *graph, struct emu_stream *stream)

@@ -4,9 +4,10 @@
  * hardware punishes a missing edge sometimes, the judge always. The host's knowledge counts as one: what any thread has
  * waited for is known to all (edges between threads cannot be seen here).
  *
- * Per handle, a tree of disjoint pieces, each with its last writer and its readers since. Only bytes that work touched
- * have one: a replay without launches pays nothing. Invariant EJ1: the pieces of a handle are not empty, do not overlap
- * and lie within it.
+ * Per handle, and per block of page-locked memory, a tree of disjoint pieces, each with its last writer and its readers
+ * since. Only bytes that work touched have one: a replay without launches pays nothing. What the CPU does to
+ * page-locked memory cannot be seen, nor can copies of other host memory: CUDA lets the caller wait for those.
+ * Invariant EJ1: the pieces of a tree are not empty, do not overlap and lie within what they are of.
  */
 #include <string.h>
 
@@ -19,7 +20,9 @@
 struct question {
 	struct emu *e;
 	const struct emu_work *work;
-	struct emu_mapping *mapping;
+	struct emu_accesses *accesses; /* of the touched handle or block */
+	uint64_t va;                   /* of its mapping, or the block's */
+	uint64_t serial;               /* of its mapping; 0: a block */
 	bool write;
 };
 
@@ -30,24 +33,24 @@ static int compare_accesses(const struct emu_access *a, const struct emu_access 
 
 SEAM_TREE_GENERATE(emu_accesses, emu_access, by_begin, compare_accesses)
 
-static void free_access(struct emu *e, struct emu_phys *phys, struct emu_access *access)
+static void free_access(struct emu *e, struct emu_accesses *accesses, struct emu_access *access)
 {
-	RB_REMOVE(emu_accesses, &phys->accesses, access);
+	RB_REMOVE(emu_accesses, accesses, access);
 	seam__meta_free(e->meta, access->readers, access->reader_capacity * sizeof(access->readers[0]));
 	seam__slab_put(&e->access_slab, access);
 }
 
-void seam__emu_judge_forget(struct emu *e, struct emu_phys *phys)
+void seam__emu_judge_forget(struct emu *e, struct emu_accesses *accesses)
 {
 	struct emu_access *access;
-	while ((access = RB_ROOT(&phys->accesses)) != NULL)
-		free_access(e, phys, access);
+	while ((access = RB_ROOT(accesses)) != NULL)
+		free_access(e, accesses, access);
 }
 
 /* The first piece that ends after `at`. */
-static struct emu_access *find_after(struct emu_phys *phys, uint64_t at)
+static struct emu_access *find_after(struct emu_accesses *accesses, uint64_t at)
 {
-	struct emu_access *access = RB_ROOT(&phys->accesses);
+	struct emu_access *access = RB_ROOT(accesses);
 	struct emu_access *best = NULL;
 	while (access != NULL) {
 		if (access->end > at) {
@@ -60,20 +63,20 @@ static struct emu_access *find_after(struct emu_phys *phys, uint64_t at)
 	return best;
 }
 
-static struct emu_access *add_access(struct emu *e, struct emu_phys *phys, uint64_t begin, uint64_t end)
+static struct emu_access *add_access(struct emu *e, struct emu_accesses *accesses, uint64_t begin, uint64_t end)
 {
 	struct emu_access *access = seam__slab_get(&e->access_slab);
 	if (access == NULL)
 		return NULL;
 	*access = (struct emu_access){.begin = begin, .end = end};
-	RB_INSERT(emu_accesses, &phys->accesses, access);
+	RB_INSERT(emu_accesses, accesses, access);
 	return access;
 }
 
 /* Makes `at` a border between pieces. */
-static bool split_at(struct emu *e, struct emu_phys *phys, uint64_t at)
+static bool split_at(struct emu *e, struct emu_accesses *accesses, uint64_t at)
 {
-	struct emu_access *left = find_after(phys, at);
+	struct emu_access *left = find_after(accesses, at);
 	if (left == NULL || left->begin >= at)
 		return true;
 	struct emu_touch *readers = NULL;
@@ -85,7 +88,7 @@ static bool split_at(struct emu *e, struct emu_phys *phys, uint64_t at)
 	}
 	uint64_t end = left->end;
 	left->end = at;
-	struct emu_access *right = add_access(e, phys, at, end);
+	struct emu_access *right = add_access(e, accesses, at, end);
 	if (right == NULL) {
 		left->end = end;
 		seam__meta_free(e->meta, readers, left->reader_count * sizeof(readers[0]));
@@ -102,11 +105,11 @@ static bool split_at(struct emu *e, struct emu_phys *phys, uint64_t at)
 static void compare_touch(const struct question *q, const struct emu_touch *before)
 {
 	const struct emu_stream *stream = q->work->stream;
-	bool alias = before->serial != q->mapping->serial;
+	bool alias = before->serial != q->serial;
 	if (before->number == q->work->number) {
 		if (alias)
-			seam__emu_violate(stream->device, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx",
-				(unsigned long long)q->mapping->va);
+			seam__emu_violate(
+				stream->device, SEAM_EMU_ALIAS_IN_KERNEL, "at %#llx", (unsigned long long)q->va);
 		return;
 	}
 	if (before->number <= q->e->floors[before->device] || before->stream_id == stream->id ||
@@ -114,7 +117,7 @@ static void compare_touch(const struct question *q, const struct emu_touch *befo
 		return;
 	seam__emu_violate(stream->device, alias ? SEAM_EMU_ALIAS_UNORDERED : SEAM_EMU_RACE,
 		"streams %llu and %llu at %#llx", (unsigned long long)before->stream_id, (unsigned long long)stream->id,
-		(unsigned long long)q->mapping->va);
+		(unsigned long long)q->va);
 }
 
 static bool add_reader(const struct question *q, struct emu_access *access, const struct emu_touch *touch)
@@ -141,7 +144,7 @@ static bool add_reader(const struct question *q, struct emu_access *access, cons
 static bool judge_piece(const struct question *q, struct emu_access *access)
 {
 	const struct emu_touch touch = {
-		q->work->number, q->work->stream->id, q->mapping->serial, q->work->stream->device->ordinal};
+		q->work->number, q->work->stream->id, q->serial, q->work->stream->device->ordinal};
 	if (access->writer.number != 0)
 		compare_touch(q, &access->writer);
 	if (!q->write)
@@ -153,17 +156,16 @@ static bool judge_piece(const struct question *q, struct emu_access *access)
 	return true;
 }
 
-/* The bytes [begin, end) of the mapping's handle. */
+/* The bytes [begin, end) of what is touched. */
 static bool judge_bytes(const struct question *q, uint64_t begin, uint64_t end)
 {
-	struct emu_phys *phys = q->mapping->phys;
-	if (!split_at(q->e, phys, begin) || !split_at(q->e, phys, end))
+	if (!split_at(q->e, q->accesses, begin) || !split_at(q->e, q->accesses, end))
 		return false;
 	for (uint64_t at = begin; at < end;) {
-		struct emu_access *access = find_after(phys, at);
+		struct emu_access *access = find_after(q->accesses, at);
 		if (access == NULL || access->begin > at) {
 			uint64_t gap_end = access == NULL ? end : seam__bits_min(access->begin, end);
-			access = add_access(q->e, phys, at, gap_end);
+			access = add_access(q->e, q->accesses, at, gap_end);
 			if (access == NULL)
 				return false;
 		}
@@ -172,11 +174,11 @@ static bool judge_bytes(const struct question *q, uint64_t begin, uint64_t end)
 		at = access->end;
 	}
 	/* One write makes one piece of many: the record stays as small as the pattern of use. */
-	struct emu_access *first = find_after(phys, begin);
+	struct emu_access *first = find_after(q->accesses, begin);
 	while (q->write && first->end < end) {
-		struct emu_access *next = RB_NEXT(emu_accesses, &phys->accesses, first);
+		struct emu_access *next = RB_NEXT(emu_accesses, q->accesses, first);
 		first->end = next->end;
-		free_access(q->e, phys, next);
+		free_access(q->e, q->accesses, next);
 	}
 	return true;
 }
@@ -202,15 +204,35 @@ static bool pin(struct emu *e, struct emu_work *work, struct emu_mapping *mappin
 	return true;
 }
 
+/* The page-locked memory on the host's side of a copy. */
+static bool touch_host(struct emu *e, struct emu_work *work)
+{
+	const struct emu_order_entry user = {work->stream->id, work->number, work->stream->device->ordinal};
+	uint64_t va = (uint64_t)(uintptr_t)work->host;
+	struct emu_host_block *block = seam__emu_host_next(e, va);
+	while (block != NULL && seam__emu_host_meets(work, block)) {
+		const struct question q = {e, work, &block->accesses, block->va, 0, work->kind == EMU_TO_HOST};
+		uint64_t from = seam__bits_max(va, block->va) - block->va;
+		uint64_t to = seam__bits_min(va + work->host_bytes - block->va, block->bytes);
+		if (!seam__emu_order_add(&block->users, e->meta, user) || !judge_bytes(&q, from, to))
+			return false;
+		block = seam__emu_host_next(e, block->va + block->bytes);
+	}
+	return true;
+}
+
 bool seam__emu_judge_touch(struct emu *e, struct emu_work *work)
 {
 	struct emu_stream *stream = work->stream;
+	if (!touch_host(e, work))
+		return false;
 	for (size_t i = 0; i < work->range_count; i++) {
 		const struct seam_emu_range *range = &work->ranges[i];
 		uint64_t end = range->va + range->bytes;
 		struct emu_mapping *mapping = range->bytes == 0 ? NULL : seam__emu_mapping_next(e, range->va);
 		while (mapping != NULL && mapping->va < end) {
-			struct question q = {e, work, mapping, range->write};
+			const struct question q = {
+				e, work, &mapping->phys->accesses, mapping->va, mapping->serial, range->write};
 			uint64_t from = seam__bits_max(range->va, mapping->va) - mapping->va;
 			uint64_t to = seam__bits_min(end, mapping->va + mapping->bytes) - mapping->va;
 			if (!pin(e, work, mapping) || !judge_bytes(&q, from, to))
@@ -224,10 +246,10 @@ bool seam__emu_judge_touch(struct emu *e, struct emu_work *work)
 }
 
 /* What a write has overwritten stays forgotten: the judge knows less than before, and flags nothing that is right. */
-static void forget_touches(struct emu_phys *phys, uint64_t number)
+static void forget_touches(struct emu_accesses *accesses, uint64_t number)
 {
 	struct emu_access *access;
-	RB_FOREACH(access, emu_accesses, &phys->accesses)
+	RB_FOREACH(access, emu_accesses, accesses)
 	{
 		if (access->writer.number == number)
 			access->writer.number = 0;
@@ -247,12 +269,17 @@ void seam__emu_judge_untouch(struct emu *e, struct emu_work *work)
 		const struct seam_emu_range *range = &work->ranges[i];
 		struct emu_mapping *mapping = range->bytes == 0 ? NULL : seam__emu_mapping_next(e, range->va);
 		while (mapping != NULL && mapping->va < range->va + range->bytes) {
-			forget_touches(mapping->phys, work->number);
+			forget_touches(&mapping->phys->accesses, work->number);
 			seam__emu_order_lower(&mapping->users, user, work->last_number);
 			mapping = seam__emu_mapping_next(e, mapping->va + mapping->bytes);
 		}
 	}
-	seam__emu_host_unuse(e, work);
+	struct emu_host_block *block = seam__emu_host_next(e, (uint64_t)(uintptr_t)work->host);
+	while (block != NULL && seam__emu_host_meets(work, block)) {
+		forget_touches(&block->accesses, work->number);
+		seam__emu_order_lower(&block->users, user, work->last_number);
+		block = seam__emu_host_next(e, block->va + block->bytes);
+	}
 	work->stream->last_number = work->last_number;
 }
 
@@ -320,15 +347,15 @@ void seam__emu_judge_capture(
 	}
 }
 
-const char *seam__emu_judge_check(const struct emu_phys *phys)
+const char *seam__emu_judge_check(const struct emu_accesses *accesses, uint64_t bytes)
 {
-	struct emu_accesses accesses = phys->accesses;
+	struct emu_accesses tree = *accesses;
 	struct emu_access *access;
 	uint64_t end = 0;
-	RB_FOREACH(access, emu_accesses, &accesses)
+	RB_FOREACH(access, emu_accesses, &tree)
 	{
-		if (access->begin < end || access->end <= access->begin || access->end > phys->bytes)
-			return "EJ1 pieces of a handle";
+		if (access->begin < end || access->end <= access->begin || access->end > bytes)
+			return "EJ1 pieces of a tree";
 		end = access->end;
 	}
 	return NULL;

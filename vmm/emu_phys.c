@@ -78,7 +78,7 @@ void seam__emu_phys_settle(struct emu *e, struct emu_phys *phys)
 		seam__emu_table_remove(&e->phys_table, phys->id);
 	if (phys->props.where.kind == SEAM_AT_DEVICE)
 		e->devices[phys->props.where.id].used_bytes -= phys->bytes;
-	seam__emu_judge_forget(e, phys);
+	seam__emu_judge_forget(e, &phys->accesses);
 	seam__emu_backing_punch(e, phys->offset_bytes, phys->bytes);
 	seam__emu_extents_give(&e->store, phys->offset_bytes, phys->bytes);
 	seam__slab_put(&e->phys_slab, phys);
@@ -190,8 +190,8 @@ const char *seam__emu_phys_check(struct emu *e)
 			continue;
 		if (phys->references == 0 && phys->mappings == 0 && !phys->lingers)
 			return "E3 a handle lives while something keeps it";
-		if (seam__emu_judge_check(phys) != NULL)
-			return seam__emu_judge_check(phys);
+		if (seam__emu_judge_check(&phys->accesses, phys->bytes) != NULL)
+			return seam__emu_judge_check(&phys->accesses, phys->bytes);
 		mappings += phys->mappings;
 		if (phys->props.where.kind == SEAM_AT_DEVICE)
 			sums[phys->props.where.id] += phys->bytes;
@@ -213,7 +213,7 @@ void seam__emu_phys_fini(struct emu *e)
 	for (uint32_t i = 0; i < e->phys_table.used; i++) {
 		struct emu_phys *phys = seam__emu_table_at(&e->phys_table, i);
 		if (phys != NULL)
-			seam__emu_judge_forget(e, phys);
+			seam__emu_judge_forget(e, &phys->accesses);
 	}
 	seam__emu_table_fini(&e->phys_table, e->meta);
 	(void)seam__slab_fini(&e->phys_slab);

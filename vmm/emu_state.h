@@ -37,17 +37,17 @@ struct emu_reservation {
 };
 SEAM_TREE_HEAD(emu_reservations, struct emu_reservation);
 
-/* The newest touches of a piece of a handle: emu_judge.c. */
+/* The newest touches of a piece of a handle, or of page-locked memory: emu_judge.c. */
 struct emu_touch {
 	uint64_t number; /* of the work; 0: nobody */
 	uint64_t stream_id;
-	uint64_t serial; /* of the mapping it went through */
+	uint64_t serial; /* of the mapping it went through; 0: page-locked memory */
 	uint32_t device; /* of the stream */
 };
 
 struct emu_access {
 	RB_ENTRY(emu_access) by_begin;
-	uint64_t begin; /* offset in the handle */
+	uint64_t begin; /* offset in the handle, or in the page-locked memory */
 	uint64_t end;
 	struct emu_touch writer;
 	struct emu_touch *readers; /* the newest of each stream and mapping, since the writer */
@@ -103,8 +103,9 @@ struct emu_host_block {
 	RB_ENTRY(emu_host_block) by_va;
 	uint64_t va;
 	uint64_t bytes;
-	bool registered;        /* the program's own memory */
-	struct emu_order users; /* newest copy of each stream from it or to it */
+	bool registered;              /* the program's own memory */
+	struct emu_order users;       /* newest copy of each stream from it or to it */
+	struct emu_accesses accesses; /* of those copies */
 };
 SEAM_TREE_HEAD(emu_host_blocks, struct emu_host_block);
 
@@ -355,10 +356,10 @@ SEAM_MUST_USE int seam__emu_bytes_move(struct emu *e, uint64_t to_va, uint64_t f
 /* emu_lookup.c */
 struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va);    /* that contains va, or NULL */
 struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va);    /* the first that ends after va, or NULL */
+struct emu_host_block *seam__emu_host_next(struct emu *e, uint64_t va);    /* likewise of page-locked memory */
 bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work); /* its host side is page-locked memory */
-/* The work copies from or to page-locked memory, if its host side is such. False: no metadata. */
-SEAM_MUST_USE bool seam__emu_host_use(struct emu *e, const struct emu_work *work);
-void seam__emu_host_unuse(struct emu *e, const struct emu_work *work); /* it is not going to run */
+/* Whether the work's host side and the block have a byte in common. */
+bool seam__emu_host_meets(const struct emu_work *work, const struct emu_host_block *block);
 /* The stream on which an active capture began, or NULL: it is not active. */
 struct emu_stream *seam__emu_capture_origin(struct emu *e, uint64_t capture_id);
 
@@ -380,6 +381,7 @@ const char *seam__emu_phys_check(struct emu *e);
 
 /* emu_direct.c */
 void seam__emu_direct_fini(struct emu *e);
+const char *seam__emu_direct_check(struct emu *e);
 
 /* emu_share.c */
 bool seam__emu_exports_open(struct emu *e, struct emu_phys *phys); /* closes those that hung up */
@@ -475,8 +477,8 @@ SEAM_MUST_USE int seam__emu_launch_locked(struct emu_device *device, uint64_t ha
 	const struct seam_emu_range *ranges, size_t count, uint64_t duration_ns, uint32_t value);
 
 /* emu_judge.c */
-/* Pins the mappings that the work's ranges touch and looks for unordered work. Before submission. False: no metadata.
- */
+/* Pins the mappings that the work's ranges touch and looks for unordered work, there and on the page-locked memory of
+ * its host side. Before submission. False: no metadata. */
 SEAM_MUST_USE bool seam__emu_judge_touch(struct emu *e, struct emu_work *work);
 /* Takes back what is not going to run: all that was made for the stream later has been before. */
 void seam__emu_judge_untouch(struct emu *e, struct emu_work *work);
@@ -485,7 +487,7 @@ void seam__emu_judge_unmap(struct emu_device *device, struct emu_mapping *mappin
 void seam__emu_judge_map(struct emu_device *device, const struct emu_phys *phys);
 void seam__emu_judge_capture(
 	struct emu *e, const struct emu_stream *stream, const struct seam_emu_range *ranges, size_t count);
-void seam__emu_judge_forget(struct emu *e, struct emu_phys *phys); /* its access records */
-const char *seam__emu_judge_check(const struct emu_phys *phys);
+void seam__emu_judge_forget(struct emu *e, struct emu_accesses *accesses);
+const char *seam__emu_judge_check(const struct emu_accesses *accesses, uint64_t bytes); /* of what has so many bytes */
 
 #endif

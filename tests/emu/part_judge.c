@@ -173,6 +173,74 @@ static void alias_in_capture(struct seam_driver *d)
 	(void)map_alias(d, va);
 }
 
+/* Page-locked memory: the program's own, and so many bytes of it. */
+static char *lock_pages(struct seam_driver *d, uint64_t bytes)
+{
+	static char pages[3 * 4096];
+	MUST(seam__emu_host_register(d, pages, bytes));
+	return pages;
+}
+
+static void race_host_writes(struct seam_driver *d)
+{
+	uint64_t va = map_chunks(d, 1);
+	char *host = lock_pages(d, 4096);
+	MUST(seam__drv_copy_to_host(d, host, va, 4096, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	MUST(seam__drv_copy_to_host(d, host + 4095, va, 1, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
+static void race_host_write_read(struct seam_driver *d)
+{
+	void *host = NULL;
+	uint64_t va = map_chunks(d, 2);
+	MUST(seam__drv_host_alloc(d, 8192, &host));
+	MUST(seam__drv_copy_to_host(d, (char *)host + 16, va, 4096, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	seam__emu_advance(d, LONG_NS); /* it has ended, but nobody has asked */
+	MUST(seam__drv_copy_to_device(d, va + G, host, 17, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
+static void race_host_read_write(struct seam_driver *d)
+{
+	void *host = NULL;
+	uint64_t va = map_chunks(d, 2);
+	MUST(seam__drv_host_alloc(d, 8192, &host));
+	MUST(seam__drv_copy_to_device(d, va, host, 8192, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	MUST(seam__drv_copy_to_host(d, (char *)host + 8191, va + G, 1, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
+/* The second of two blocks that one copy goes through. */
+static void race_host_second_block(struct seam_driver *d)
+{
+	uint64_t va = map_chunks(d, 1);
+	char *host = lock_pages(d, 4096);
+	MUST(seam__emu_host_register(d, host + 4096, 4096));
+	MUST(seam__drv_copy_to_host(d, host, va, 8192, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	MUST(seam__drv_copy_to_host(d, host + 6000, va, 16, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
+static void free_second_block(struct seam_driver *d)
+{
+	uint64_t va = map_chunks(d, 1);
+	char *host = lock_pages(d, 4096);
+	MUST(seam__emu_host_register(d, host + 4096, 4096));
+	MUST(seam__drv_copy_to_host(d, host, va, 8192, 0));
+	MUST(seam__emu_host_unregister(d, host + 4096));
+}
+
+static void race_host_in_graph(struct seam_driver *d)
+{
+	uint64_t va = map_chunks(d, 1);
+	uint64_t stream = make_stream(d, SEAM_STREAM_NONBLOCKING);
+	uint64_t graph = 0;
+	char *host = lock_pages(d, 4096);
+	MUST(seam__drv_capture_begin(d, stream));
+	MUST(seam__drv_copy_to_host(d, host, va, 4096, stream));
+	MUST(seam__emu_capture_keep(d, stream, &graph));
+	MUST(seam__drv_copy_to_host(d, host, va, 16, stream));
+	ok(seam__emu_violations_all(d) == 0, "what is captured only has not happened");
+	MUST(seam__emu_graph_launch(d, graph, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
 static const struct row {
 	const char *name;
 	void (*act)(struct seam_driver *d);
@@ -194,6 +262,12 @@ static const struct row {
 	{"read while written", race_write_read, SEAM_EMU_RACE},
 	{"write while read", race_read_write, SEAM_EMU_RACE},
 	{"write behind the record that is waited for", race_after_wrong_event, SEAM_EMU_RACE},
+	{"two copies to the same host memory", race_host_writes, SEAM_EMU_RACE},
+	{"copy from host memory that is written", race_host_write_read, SEAM_EMU_RACE},
+	{"copy to host memory that is read", race_host_read_write, SEAM_EMU_RACE},
+	{"two copies in the second block of the longer one", race_host_second_block, SEAM_EMU_RACE},
+	{"free the second block under a copy", free_second_block, SEAM_EMU_FREE_PENDING},
+	{"a graph's copy to host memory of another copy", race_host_in_graph, SEAM_EMU_RACE},
 	{"unmap in a capture", remap_in_capture, SEAM_EMU_REMAP_IN_CAPTURE},
 	{"map again in a capture", alias_in_capture, SEAM_EMU_REMAP_IN_CAPTURE},
 };
@@ -287,6 +361,39 @@ static void by_distance(struct seam_driver *d, uint64_t va, uint64_t alias)
 	MUST(launch(d, make_stream(d, SEAM_STREAM_NONBLOCKING), alias + 4096, 4096, true, LONG_NS));
 }
 
+/* Of page-locked memory: one stream, an event, different bytes, and a new life of it. */
+static void by_host_edges(struct seam_driver *d, uint64_t va, uint64_t alias)
+{
+	uint64_t first = make_stream(d, SEAM_STREAM_NONBLOCKING);
+	uint64_t second = make_stream(d, SEAM_STREAM_NONBLOCKING);
+	struct seam_event event = {0};
+	char *host = lock_pages(d, 3 * 4096);
+	MUST(seam__drv_event_create(d, &event));
+	MUST(seam__drv_copy_to_host(d, host, va, 4096, first));
+	MUST(seam__drv_copy_to_host(d, host + 100, va, 4096, first));
+	MUST(seam__drv_copy_to_host(d, host + 2 * 4096, alias, 4096, second));
+	MUST(seam__drv_event_record(d, event, first));
+	MUST(seam__drv_stream_wait_event(d, second, event));
+	MUST(seam__drv_copy_to_device(d, va, host, 4096, second));
+	MUST(seam__drv_event_record(d, event, second));
+	MUST(seam__drv_stream_wait_event(d, first, event));
+	MUST(seam__drv_copy_to_device(d, va, host, 4096, first));
+	MUST(seam__drv_stream_sync(d, first));
+	MUST(seam__emu_host_unregister(d, host));
+	host = lock_pages(d, 4096);
+	MUST(seam__drv_copy_to_device(d, va, host, 4096, first));
+	MUST(seam__drv_stream_sync(d, first));
+	MUST(seam__emu_host_unregister(d, host));
+}
+
+/* Two streams read the same page-locked memory. */
+static void by_host_reading(struct seam_driver *d, uint64_t va, uint64_t alias)
+{
+	char *host = lock_pages(d, 2 * 4096);
+	MUST(seam__drv_copy_to_device(d, va, host, 8192, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+	MUST(seam__drv_copy_to_device(d, alias + 8192, host, 8192, make_stream(d, SEAM_STREAM_NONBLOCKING)));
+}
+
 static const struct {
 	const char *name;
 	void (*act)(struct seam_driver *d, uint64_t va, uint64_t alias);
@@ -299,6 +406,8 @@ static const struct {
 	{"the legacy stream", by_legacy},
 	{"only reading", by_reading},
 	{"different bytes", by_distance},
+	{"edges between copies of host memory", by_host_edges},
+	{"only reading host memory", by_host_reading},
 };
 
 /* Page-locked memory whose copies the host knows to have passed, by an event that another stream has waited for. */

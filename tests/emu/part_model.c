@@ -346,6 +346,8 @@ static void use_everything(struct seam_driver *d)
 	}
 	for (uint64_t i = 0; i < 40 && direct != 0; i++) {
 		failures += launch(d, streams[i % 20], direct + i * G, G + i * 512, i % 3 == 0, 100) != 0;
+		failures += host != NULL &&
+			seam__drv_copy_to_device(d, direct + i * G, (char *)host + i * 48, 64, streams[i % 20]) != 0;
 		failures += seam__drv_event_record(d, events[i % 3], streams[i % 20]) != 0;
 		failures += seam__drv_stream_wait_event(d, streams[(i + 1) % 20], events[i % 3]) != 0;
 	}
