@@ -179,8 +179,11 @@ static enum seam_rc fill_config(struct emu *e, const struct seam_emu_config *con
 	if (c->address_space_bytes != 0 && !seam__bits_is_aligned(c->address_space_bytes, c->granularity_bytes))
 		return refuse(
 			error, error_bytes, SEAM_INVALID, "the address space is not a multiple of the granularity");
-	for (int i = 0; i < c->devices; i++)
+	for (int i = 0; i < c->devices; i++) {
 		e->devices[i] = (struct emu_device){.e = e, .ordinal = (uint32_t)i, .used_bytes = c->used_bytes};
+		STAILQ_INIT(&e->devices[i].up.ready);
+		STAILQ_INIT(&e->devices[i].down.ready);
+	}
 	return SEAM_OK;
 }
 
@@ -370,6 +373,8 @@ const char *seam__emu_check(struct seam_driver *d)
 		broken = seam__emu_direct_check(e);
 	if (broken == NULL)
 		broken = seam__emu_work_check(e);
+	if (broken == NULL)
+		broken = seam__emu_engine_check(e);
 	if (broken == NULL)
 		broken = seam__emu_table_check(&e->event_table);
 	if (broken == NULL)

@@ -27,6 +27,11 @@
  * call waits for. Host functions run on a thread of the device and take as long as they take; without them everything
  * is deterministic.
  *
+ * A device has two copy engines, up and down, as a GPU has: copies to it are done one after the other, in the order in
+ * which they become ready, whatever their streams; likewise copies to the host. Both directions at once slow each other
+ * down (emu_costs.def). drawn_copies is for tests of edges: a seed, by which each copy or fill takes no time at all, or
+ * up to 100 s, which are over only where somebody waits; no engine makes one wait for another.
+ *
  * Order is judged by the program's edges, not by time: events and waits, the legacy stream's implicit ones, and what
  * the host has learnt from a query that succeeded or from waiting. Memory whose work has merely had the time to end,
  * unknown to the host, may not be unmapped; waiting through direct_free or device_sync counts as knowing all. Judged so
@@ -84,8 +89,9 @@ struct seam_emu_config {
 	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */
 	bool lax;                     /* does what the driver does and the library must not need: see above */
-	bool poison_all; /* not in book mode: poison every page of new memory, not only the first and last of each
-			    granule */
+	uint64_t drawn_copies; /* not 0: copies of all kinds are done as early or as late as edges allow: see above */
+	bool poison_all;       /* not in book mode: poison every page of new memory, not only the first and last of each
+				  granule */
 	const char
 		*cost_file; /* NULL: the default table. Lines "call fixed_ns per_mapping_ns per_2mib_ns", # comments */
 };

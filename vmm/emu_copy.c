@@ -6,8 +6,6 @@
 #include "bits.h"
 #include "emu_state.h"
 
-#define CHUNK_BYTES (UINT64_C(2) << 20)
-
 static bool is_mapped(struct emu *e, uint64_t va, uint64_t bytes)
 {
 	uint64_t end;
@@ -78,8 +76,7 @@ static int submit_copy(struct seam_driver *d, uint64_t handle, enum seam_drv_cal
 	}
 	if (ranges[0].bytes == 0)
 		return 0;
-	like->duration_ns =
-		(uint64_t)((double)ranges[0].bytes / (double)CHUNK_BYTES * (double)e->costs[call].per_2mib_ns);
+	like->duration_ns = seam__emu_costs_copy(e, call, ranges[0].bytes);
 	return submit(e, stream, like, ranges, count);
 }
 

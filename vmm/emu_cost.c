@@ -10,6 +10,7 @@
 
 #define FILE_LIMIT_BYTES 16384
 #define CHUNK_BYTES (UINT64_C(2) << 20)
+#define DRAWN_LIMIT_NS UINT64_C(100000000000)
 
 enum {
 #define SEAM_EMU_COST(call, fixed, mapping, per_2mib, source) ROW_OF_##call,
@@ -25,6 +26,24 @@ void seam__emu_costs_default(struct seam_emu_cost costs[SEAM_DRV_COUNT])
 	costs[SEAM_DRV_##call] = (struct seam_emu_cost){fixed, mapping, per_2mib};
 #include "emu_costs.def"
 #undef SEAM_EMU_COST
+}
+
+/* xorshift64*: the same on every machine. */
+static uint64_t draw(struct emu *e)
+{
+	if (e->drawn == 0)
+		e->drawn = e->config.drawn_copies;
+	e->drawn ^= e->drawn >> 12;
+	e->drawn ^= e->drawn << 25;
+	e->drawn ^= e->drawn >> 27;
+	return e->drawn * UINT64_C(0x2545F4914F6CDD1D) >> 11;
+}
+
+uint64_t seam__emu_costs_copy(struct emu *e, enum seam_drv_call call, uint64_t bytes)
+{
+	if (e->config.drawn_copies == 0)
+		return (uint64_t)((double)bytes / (double)CHUNK_BYTES * (double)e->costs[call].per_2mib_ns);
+	return draw(e) % 2 == 0 ? 0 : draw(e) % DRAWN_LIMIT_NS;
 }
 
 uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu)

@@ -10,16 +10,18 @@
  *   E2  mappings do not overlap; phys.mappings counts those of a handle
  *   E3  a handle lives while references, mappings or open exports exist; used_bytes is the sum of the living on a
  *       device
- *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function or
- *       a mark
+ *   E4  no work in the timeline ends before now; a stream's queue is empty or waits at its head for a host function,
+ *       a copy that an engine does, or a mark
  *   E5  mapping.pending counts the pins of work that is not done
  *   E6  granted_count of a device is the number of mappings with its bit in `granted`
  *   E7  a stream has a graph and a branch in it exactly while it is captured
+ *   E8  no copy is ready at an idle engine
  */
 #ifndef SEAM_EMU_STATE_H
 #define SEAM_EMU_STATE_H
 
 #include "emu.h"
+#include "emu_engine.h"
 #include "emu_extent.h"
 #include "emu_order.h"
 #include "emu_table.h"
@@ -145,20 +147,20 @@ enum emu_work_kind {
 struct emu_work {
 	RB_ENTRY(emu_work) by_time;    /* in the timeline */
 	STAILQ_ENTRY(emu_work) queued; /* in the stream's queue */
-	STAILQ_ENTRY(emu_work) hosted; /* in the helper thread's */
+	STAILQ_ENTRY(emu_work) hosted; /* in the helper thread's, or an engine's */
 	enum emu_work_kind kind;
 	struct emu_stream *stream;
 	uint64_t number;
 	uint64_t last_number; /* of the stream, when this was made */
 	uint64_t submit_ns;
 	uint64_t duration_ns;
-	uint64_t time_ns; /* valid in the timeline: its end; for a host function its start */
+	uint64_t time_ns; /* valid in the timeline: its end; of a host function, or a copy not begun, its start */
 	struct emu_mark *mark;
 	void (*function)(void *);
 	void *host; /* argument of the function, or host side of a copy */
 	uint64_t host_bytes;
 	uint32_t value;
-	bool placed;                   /* a host function at the head of its queue that is in the timeline, or runs */
+	bool placed;                   /* heads its queue, and is in the timeline, or runs, or an engine has it */
 	bool disarmed;                 /* its memory was taken away: it has no effect any more */
 	bool locked;                   /* of a graph: its host side was page-locked at capture, and has to be still */
 	struct emu_device *between[2]; /* EMU_BETWEEN: whose range is which */
@@ -224,6 +226,7 @@ struct emu_device {
 	uint64_t created_streams;  /* that have a handle */
 	uint64_t blocking_tail_ns; /* latest tail of any blocking stream */
 	struct emu_stream *legacy;
+	struct emu_engine up, down;
 };
 
 /* What the rest of Seam holds: a device. */
@@ -283,6 +286,7 @@ struct emu {
 	uint64_t created_streams; /* of all devices */
 	uint64_t active_captures;
 	struct emu_table event_table;
+	uint64_t drawn;        /* the newest number of config.drawn_copies */
 	uint64_t next_number;  /* of work */
 	uint64_t touch_number; /* of the newest work that touches memory */
 	struct emu_order host_order;
@@ -331,6 +335,8 @@ void seam__emu_violate(struct emu_device *device, enum seam_emu_violation which,
 /* emu_cost.c: fills the table. Errors: SEAM_IO, SEAM_FORMAT with a line in `error` (200 bytes, or NULL). */
 SEAM_MUST_USE enum seam_rc seam__emu_costs_load(struct emu *e, char *error, size_t error_bytes);
 void seam__emu_costs_default(struct seam_emu_cost costs[SEAM_DRV_COUNT]);
+/* How long the device is at work for a copy or fill. */
+uint64_t seam__emu_costs_copy(struct emu *e, enum seam_drv_call call, uint64_t bytes);
 /* What the current call has to pay, from billed_*; clears them. */
 uint64_t seam__emu_costs_bill(struct emu *e, enum seam_drv_call call, int cu);
 

@@ -1,9 +1,10 @@
 /* emu_work.c: work, the order of its ends in virtual time, waiting, and the thread that runs host functions.
  *
- * Without host functions every end is known when work is submitted: start = max(now, end of what comes before), end =
- * start + duration; the timeline orders ends, and effects happen there. A host function takes as long as it takes:
- * behind it the stream's work stays queued until it has returned, and so does what waits for that work. Only then is a
- * wait a real one.
+ * Most ends are known when work is submitted: start = max(now, end of what comes before), end = start + duration; the
+ * timeline orders ends, and effects happen there. A copy that an engine does (emu_engine.c) stands in the timeline
+ * first for when it is ready, then for its end, which others may move. A host function takes as long as it takes.
+ * Behind both the stream's work stays queued until they are done, and so does what waits for that work. Only where a
+ * host function runs is a wait a real one.
  *
  * Host functions run on one helper thread per device, without the lock, one after the other.
  */
@@ -103,9 +104,15 @@ static bool resolve(struct emu *e, struct emu_work *work)
 		work->placed = true;
 		RB_INSERT(emu_timeline, &e->timeline, work);
 		return false;
-	case EMU_LAUNCH:
 	case EMU_TO_DEVICE:
 	case EMU_TO_HOST:
+		if (!seam__emu_engine_does(e, work))
+			break;
+		work->time_ns = start_ns;
+		work->placed = true;
+		RB_INSERT(emu_timeline, &e->timeline, work);
+		return false;
+	case EMU_LAUNCH:
 	case EMU_ON_DEVICE:
 	case EMU_BETWEEN:
 	case EMU_FILL:
@@ -148,6 +155,19 @@ static void drain_all(struct emu *e)
 	}
 }
 
+/* The head of its stream's queue is done now. */
+static void leave_queue(struct emu *e, struct emu_work *work)
+{
+	struct emu_stream *stream = work->stream;
+	SEAM_ASSERT(STAILQ_FIRST(&stream->queue) == work);
+	STAILQ_REMOVE_HEAD(&stream->queue, queued);
+	set_tail(stream, seam__bits_max(stream->tail_ns, seam__emu_now(e)));
+	if (STAILQ_EMPTY(&stream->queue))
+		LIST_REMOVE(stream, stuck);
+	seam__emu_work_drop(e, work);
+	drain_all(e);
+}
+
 void seam__emu_work_submit(struct emu *e, struct emu_work *work)
 {
 	struct emu_stream *stream = work->stream;
@@ -158,11 +178,12 @@ void seam__emu_work_submit(struct emu *e, struct emu_work *work)
 		return;
 	LIST_INSERT_HEAD(&e->stuck_streams, stream, stuck);
 	(void)drain(e, stream);
-	/* A host function whose turn is now starts now: nobody need touch the clock again before. */
+	/* A host function or copy whose turn is now starts now: nobody need touch the clock again before. */
 	seam__emu_clock_to(e, seam__emu_now(e));
 }
 
-/* Takes the first of the timeline and lets it happen. A host function goes to the helper thread. */
+/* Takes the first of the timeline and lets it happen. A host function goes to the helper thread, a copy that is ready
+ * to its engine. */
 static void finish_first(struct emu *e, struct emu_work *work)
 {
 	RB_REMOVE(emu_timeline, &e->timeline, work);
@@ -173,8 +194,18 @@ static void finish_first(struct emu *e, struct emu_work *work)
 		seam__cond_signal(&e->helper_wakes);
 		return;
 	}
+	bool by_engine = seam__emu_engine_does(e, work);
+	if (by_engine && !seam__emu_engine_runs(work)) {
+		seam__emu_engine_join(e, work);
+		return;
+	}
 	seam__emu_effect(e, work);
-	seam__emu_work_drop(e, work);
+	if (by_engine) {
+		seam__emu_engine_leave(e, work);
+		leave_queue(e, work);
+	} else {
+		seam__emu_work_drop(e, work);
+	}
 }
 
 void seam__emu_clock_to(struct emu *e, uint64_t ns)
@@ -268,14 +299,7 @@ static void *run_host_functions(void *argument)
 		seam__mutex_unlock(&e->lock);
 		work->function(work->host);
 		seam__mutex_lock(&e->lock);
-		struct emu_stream *stream = work->stream;
-		SEAM_ASSERT(STAILQ_FIRST(&stream->queue) == work);
-		STAILQ_REMOVE_HEAD(&stream->queue, queued);
-		set_tail(stream, seam__bits_max(stream->tail_ns, seam__emu_now(e)));
-		if (STAILQ_EMPTY(&stream->queue))
-			LIST_REMOVE(stream, stuck);
-		seam__emu_work_drop(e, work);
-		drain_all(e);
+		leave_queue(e, work);
 		seam__cond_broadcast(&e->changed);
 	}
 	seam__mutex_unlock(&e->lock);
@@ -314,7 +338,7 @@ void seam__emu_work_fini(struct emu *e)
 	struct emu_stream *stream;
 	while ((work = RB_MIN(emu_timeline, &e->timeline)) != NULL) {
 		RB_REMOVE(emu_timeline, &e->timeline, work);
-		if (work->kind != EMU_HOST_FUNC) /* that one still heads its stream's queue */
+		if (!work->placed) /* such still heads its stream's queue */
 			seam__emu_work_drop(e, work);
 	}
 	while ((stream = LIST_FIRST(&e->stuck_streams)) != NULL) {
@@ -341,7 +365,7 @@ const char *seam__emu_work_check(struct emu *e)
 	LIST_FOREACH(stream, &e->all_streams, all)
 	{
 		work = STAILQ_FIRST(&stream->queue);
-		if (work != NULL && work->kind != EMU_HOST_FUNC && (work->kind != EMU_WAIT || work->mark->resolved))
+		if (work != NULL && !work->placed && (work->kind != EMU_WAIT || work->mark->resolved))
 			return "E4 a queue waits at its head";
 		if (seam__emu_order_check(&stream->order) != NULL)
 			return seam__emu_order_check(&stream->order);

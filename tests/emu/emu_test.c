@@ -36,6 +36,7 @@ static const struct part {
 	{"devices", part_devices},
 	{"graph", part_graph},
 	{"strict", part_strict},
+	{"engine", part_engine},
 };
 
 struct seam_driver *open_emu(const struct seam_emu_config *config)

@@ -47,5 +47,6 @@ void part_model(void);
 void part_metadata(void);
 void part_graph(void);
 void part_strict(void);
+void part_engine(void);
 
 #endif
