@@ -420,6 +420,40 @@ static void check_modules(cudaStream_t stream)
 		"it is given back");
 }
 
+/* A kernel holds its stream as long as was said, and a copy of another stream that waits for it. */
+static void check_kernel_time(cudaStream_t stream)
+{
+	const dim3 one = {1, 1, 1};
+	cudaStream_t other;
+	cudaEvent_t begin;
+	cudaEvent_t end;
+	float ms = 0;
+	void *host = NULL;
+	void *at = NULL;
+	ok(fakecuda_kernel_ns(7 * MILLISECOND) == FAKECUDA_KERNEL_NS, "a kernel takes 10 us unless told otherwise");
+	ok(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess &&
+			cudaEventCreateWithFlags(&begin, cudaEventDefault) == cudaSuccess &&
+			cudaEventCreateWithFlags(&end, cudaEventDefault) == cudaSuccess &&
+			cudaMalloc(&at, 4) == cudaSuccess && cudaMallocHost(&host, 4) == cudaSuccess,
+		"a stream, events, memory");
+	ok(cudaStreamSynchronize(stream) == cudaSuccess && cudaEventRecord(begin, stream) == cudaSuccess &&
+			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
+			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&
+			cudaEventRecord(end, stream) == cudaSuccess &&
+			cudaStreamWaitEvent(other, end, 0) == cudaSuccess &&
+			cudaMemcpyAsync(at, host, 4, cudaMemcpyHostToDevice, other) == cudaSuccess,
+		"two kernels, and a copy behind them");
+	ok(fakecuda_kernel_ns(FAKECUDA_KERNEL_NS) == 7 * MILLISECOND, "what comes later takes its own time");
+	fakecuda_advance(13 * MILLISECOND);
+	ok(cudaStreamQuery(other) == cudaErrorNotReady, "the copy waits for both");
+	ok(cudaStreamSynchronize(other) == cudaSuccess && cudaEventElapsedTime(&ms, begin, end) == cudaSuccess,
+		"it comes behind them");
+	ok(ms >= 14.0f && ms < 14.1f, "events tell how long they took: %g ms", (double)ms);
+	ok(cudaFree(at) == cudaSuccess && cudaFreeHost(host) == cudaSuccess && cudaEventDestroy(begin) == cudaSuccess &&
+			cudaEventDestroy(end) == cudaSuccess && cudaStreamDestroy(other) == cudaSuccess,
+		"all of it goes");
+}
+
 static void part_kernels(void)
 {
 	const dim3 one = {1, 1, 1};
@@ -440,6 +474,7 @@ static void part_kernels(void)
 		"unless they are to be passed over, which is counted");
 	ok(cudaStreamQuery(stream) == cudaErrorNotReady, "which takes a while");
 	check_occupancy();
+	check_kernel_time(stream);
 	check_modules(stream);
 	ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess &&
 			cudaLaunchKernel((const void *)&one, one, one, NULL, 0, stream) == cudaSuccess &&

@@ -14,7 +14,7 @@
  *   FAKECUDA_GPU=rtx4090    the devices are such GPUs, of machines.def; an unknown one is an error of cuInit
  *   FAKECUDA_MEMORY=strict  a load or store of the CPU in a device's memory, of any kind, is a SIGSEGV, as on a GPU
  *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
- *   FAKECUDART_KERNELS=skip  kernels succeed, compute nothing and take 10 us; read at each launch
+ *   FAKECUDART_KERNELS=skip  kernels succeed, compute nothing and take fakecuda_kernel_ns(); read at each launch
  *   FAKECUDA_CLOCK=1        fakecuda_ticks() counts
  */
 #ifndef SEAM_FAKECUDA_CONTROL_H
@@ -33,8 +33,14 @@ int fakecuda_work(void *stream, uint64_t va, uint64_t bytes, int writes, uint64_
 /* Whether kernels, which cannot run, are passed over. Else they are refused. */
 int fakecuda_skips_kernels(void);
 
-/* A kernel that does nothing for 10 us, where the environment wants that. Returns a code: 801, refused. */
+/* A kernel that does nothing, where the environment wants that. Returns a code: 801, refused. */
 int fakecuda_kernel(void *stream);
+
+/* How long kernels take that are launched from now on, on any device and by any thread: each holds its stream so long,
+ * in virtual time, and what waits for it. A captured one keeps what was valid at its capture. Returns the time until
+ * now, which is FAKECUDA_KERNEL_NS at first. */
+#define FAKECUDA_KERNEL_NS UINT64_C(10000)
+uint64_t fakecuda_kernel_ns(uint64_t ns);
 
 /* How often work for a device was asked for so far: kernels, refused ones too, and launches of graphs, each as one, on
  * all devices; copies and fills of the device asked. */

@@ -2,21 +2,28 @@
  *
  * A launch is refused with CUDA_ERROR_NOT_SUPPORTED, and so is all that leads to one, so that no result can be taken
  * for one that was computed. With FAKECUDART_KERNELS=skip in the environment it succeeds, computes nothing and takes
- * the device 10 us: for programs of which only the memory matters.
+ * the device as long as fakecuda_kernel_ns() said: for programs of which only the memory and the time matter.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fakecuda.h"
 #include "fakecuda_control.h"
 
-#define KERNEL_NS UINT64_C(10000)
 #define KERNEL_REGISTERS 32 /* a thread: an ordinary kernel's */
 #define KERNEL_VERSION 90
 
 /* Every module is this one, and every function. */
 static int module_handle;
 static int function_handle;
+static _Atomic uint64_t kernel_ns = FAKECUDA_KERNEL_NS;
+
+EXPORTED uint64_t fakecuda_kernel_ns(uint64_t ns)
+{
+	return atomic_exchange(&kernel_ns, ns);
+}
+
 EXPORTED int fakecuda_skips_kernels(void)
 {
 	const char *mode = secure_getenv("FAKECUDART_KERNELS");
@@ -26,7 +33,8 @@ EXPORTED int fakecuda_skips_kernels(void)
 EXPORTED int fakecuda_kernel(void *stream)
 {
 	fake_count_launch();
-	return fakecuda_skips_kernels() ? fakecuda_work(stream, 0, 0, 0, KERNEL_NS) : CUDA_ERROR_NOT_SUPPORTED;
+	return fakecuda_skips_kernels() ? fakecuda_work(stream, 0, 0, 0, atomic_load(&kernel_ns))
+					: CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static CUresult allowed(void)
