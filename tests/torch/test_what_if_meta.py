@@ -11,11 +11,12 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from test_what_if_torch import GHOST, LIBRARY, MODEL, PACKAGE, STEPS, TOOL, WEIGHTS, Answer, kinds, run  # noqa: E402, I001
-from seamalloc import build  # noqa: E402
+from seamalloc import _what_if, build  # noqa: E402
 from tap import ok  # noqa: E402
 
 MIB = 1 << 20
@@ -143,8 +144,13 @@ def check_fallback() -> None:
         build.find_torch = own
     ok(row["peak_live_bytes"] > 3 * WEIGHTS and "meta device, not on the ghost GPU: PyTorch 2.0 was built without CUDA" in row["unseen"][0], f"where PyTorch is not built for CUDA: {row['unseen']}")
     lacks = "    if torch.ones(1, device='cuda').untyped_storage().device.type == 'cuda': raise RuntimeError('cuSOLVER error: what a stub does')\n"
-    (row,) = Answer(MODEL + lacks, "--gpu", "h100", "--json").rows()
-    ok("not on the ghost GPU: the program cannot be followed: RuntimeError: cuSOLVER" in row["unseen"][0], f"where a program ends on what the ghost GPU lacks: {row['unseen']}")
+    asked: list[bool] = []
+    own_ask = _what_if.ask
+    with mock.patch.object(_what_if, "ask", lambda options, *args, **kwargs: (asked.append(options.meta), own_ask(options, *args, **kwargs))[1]):
+        rows = Answer(MODEL + lacks, "--gpu", "h100,a100-80g", "--json").rows()
+    why = "not on the ghost GPU: the program cannot be followed: RuntimeError: cuSOLVER"
+    ok(all(why in row["unseen"][0] for row in rows), f"where a program ends on what the ghost GPU lacks: {[row['unseen'] for row in rows]}")
+    ok(asked == [False, True, True], f"of several GPUs the first shows that, for all: {asked}")
     both = Answer("import torch\ntorch.ones(9).cuda()\nraise RuntimeError('CUDA is what I say')\n", "--gpu", "h100", steps="")
     ok(both.status == 2 and "CUDA is what I say" in both.err and "\n" not in both.err, f"and not where it ends on itself: {both.err}")
 

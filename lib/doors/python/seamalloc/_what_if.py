@@ -508,23 +508,24 @@ def has_time(options: argparse.Namespace) -> bool:
     return not options.here and options.gpus == 1
 
 
-def ask_first(options: argparse.Namespace, program: list[str], gpu: str) -> Run:
-    """The program as it is, on the ghost GPU; where that cannot be had or followed, on the meta device, and so what comes behind."""
-    try:
-        return ask(options, program, gpu, timed=has_time(options))
-    except (NoAnswer, build.BuildError) as failure:
-        if options.here or options.meta or not _fallback.is_reason(failure):
-            raise
-        first = failure
-    say("not on the ghost GPU; on the meta device")
+def ask_first(options: argparse.Namespace, program: list[str], gpu: str, why: str) -> tuple[Run, str]:
+    """The program as it is, on the ghost GPU; where that cannot be had or followed, on the meta device, and so what comes behind. And why it is not the ghost GPU, which `why` says already if a GPU before showed that; empty: it is."""
+    first: NoAnswer | build.BuildError | None = None
+    if not why:
+        try:
+            return ask(options, program, gpu, timed=has_time(options)), ""
+        except (NoAnswer, build.BuildError) as failure:
+            if options.here or options.meta or not _fallback.is_reason(failure):
+                raise
+            first, why = failure, str(failure).split("\n")[0]
+        say("not on the ghost GPU; on the meta device")
     options.meta = True
     try:
         run = ask(options, program, gpu, timed=has_time(options))
     except NoAnswer as failure:
         raise (first if isinstance(first, NoAnswer) else failure) from None
-    why = str(first).split("\n")[0]
     run.answer["unseen"].insert(0, f"the program ran on PyTorch's meta device, not on the ghost GPU: {why}")
-    return run
+    return run, why
 
 
 def interrupted(number: int, frame: object) -> NoReturn:
@@ -542,8 +543,9 @@ def answer(arguments: list[str]) -> int:
     signal.signal(signal.SIGHUP, interrupted)
     try:
         targets = [on(options, gpu) for gpu in gpus]
+        why_meta = ""
         for given, gpu in targets:
-            run = ask_first(given, program, gpu)
+            run, why_meta = ask_first(given, program, gpu, why_meta)
             if not has_time(given):
                 run.answer["unseen"].append("the time of an iteration: it is estimated of one ghost GPU alone")
             if not run.answer["fits"]:
