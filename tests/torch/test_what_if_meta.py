@@ -70,6 +70,27 @@ def training(run: str = "block(x)", cast: bool = True, fused: bool = False, scal
     return TRAINING.replace("RUN", run).replace("CAST", str(cast)).replace("FUSED", str(fused or None)).replace("SCALED", str(scaled))
 
 
+RECURRENT = """
+    import torch
+    from torch import nn
+    layer = nn.LAYER.cuda()
+    model = lambda x: RUN[0]
+    optimizer = torch.optim.Adam(layer.parameters())
+    for step in range(100):
+        with torch.autocast("cuda", dtype=torch.float16, enabled=CAST):
+            loss = model(torch.randn(96, 64, 256, device="cuda", requires_grad=True)).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def recurrent(layer: str, run: str = "layer(x)", cast: bool = False) -> str:
+    """The program, with such a layer."""
+    return RECURRENT.replace("LAYER", layer).replace("RUN", run).replace("CAST", str(cast))
+
+
+PACKED = "nn.utils.rnn.pad_packed_sequence(layer(nn.utils.rnn.pack_padded_sequence(x, torch.arange(96, 32, -1)))[0])"
 PROGRAMS = (
     ("a model of linear layers", MODEL, STEPS),
     ("a loss whose memory its mean keeps", MODEL, LOSS),
@@ -77,6 +98,10 @@ PROGRAMS = (
     ("32 bits", training(cast=False), ""),
     ("recomputation, a fused optimizer", training(CHECKPOINT, fused=True), ""),
     ("a GradScaler, gradients clipped", training(scaled=True), ""),
+    ("an LSTM with dropout and projections", recurrent("LSTM(256, 512, 3, dropout=0.1, proj_size=128)"), ""),
+    ("a GRU in both directions, the batch first", recurrent("GRU(256, 512, 2, bidirectional=True, batch_first=True)"), ""),
+    ("packed sequences", recurrent("RNN(256, 512, 2, bias=False)", PACKED), ""),
+    ("an LSTM and autocast", recurrent("LSTM(256, 512, 2)", cast=True), ""),
 )
 
 
@@ -130,6 +155,44 @@ def check_values() -> None:
     ok(all(any(words in text for text in row["unseen"]) for words in told), f"sizes and numbers that depend on values: {row['unseen']}")
 
 
+# Lines of a program and the bytes of the margin on the ghost GPU, and on the meta device: of a transform, whose stub takes its numbers once, seven times and eight; of decompositions, whose stub takes none, alike.
+# Recurrent layers take what the stub has on both.
+GRU = 4 * 2 * 3 + 2 * 5 + 3 * 5 * (3 + 5 + 2) + 4 * 2 * 5 + 2 * 5  # numbers: input, state, weights, output, state
+MARGINS = (
+    ("torch.fft.rfft(torch.randn(100, device='cuda'))", "cuFFT", 7 * 8 * (100 + 51), 8 * 8 * (100 + 51)),
+    ("torch.linalg.cholesky(torch.randn(100, 100, device='cuda'))", "cuSOLVER", 4 * 2 * 100 * 100, 4 * 2 * 100 * 100),
+    ("nn.GRU(3, 5).cuda().eval()(torch.randn(4, 2, 3, device='cuda'))", "cuDNN", 4 * 4 * GRU, 4 * 4 * GRU),
+)
+
+
+def check_margins() -> None:
+    """What libraries could take."""
+    for line, library, ghost, meta in MARGINS:
+        for more, want in (((), ghost), (("--meta",), meta)):
+            answer = Answer(MODEL, "--gpu", "h100", "--json", *more, steps=f"    {line}\n")
+            (row,) = answer.rows()
+            ok(row["margin_bytes"] == want and any(library in text for text in row["unseen"]), f"{line} {more}: {row['margin_bytes']} for {want}, {row['unseen']}")
+
+
+SPARSE = """
+    import torch
+    from torch import nn
+    near = torch.sparse_coo_tensor(torch.randint(0, 512, (2, 4096)).cuda(), torch.ones(4096, device="cuda"), (512, 512), is_coalesced=True)
+    layer = nn.Linear(64, 64).cuda()
+    model = lambda x: near @ layer(x)
+    optimizer = torch.optim.Adam(layer.parameters())
+"""
+
+
+def check_sparse() -> None:
+    """A sparse program has a time; the meta device names what it cannot run of it."""
+    steps = STEPS.replace("batch, 1024", "512, 64")
+    (row,) = Answer(SPARSE, "--gpu", "h100", "--json", steps=steps).rows()
+    ok(row["iteration_seconds_estimated"] is not None, f"a sparse matrix: {row['unseen']}")
+    meta = Answer(SPARSE, "--gpu", "h100", "--meta", steps=steps)
+    ok(meta.status == 2 and "cannot run the operator aten." in meta.err, f"a sparse matrix, on the meta device: {meta.err}")
+
+
 def check_fallback() -> None:
     """When it is taken without being asked for."""
     own = build.find_torch
@@ -159,6 +222,7 @@ WITHOUT_CUDA = """
 import torch
 for name in [name for name in vars(torch._C) if name.startswith(("_cuda_", "_Cuda"))]:
     delattr(torch._C, name)
+torch._C._has_cudnn = False
 torch.version.cuda = None
 try:
     torch.ones(1, device="cuda")
@@ -180,6 +244,8 @@ for step in range(2):
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
+recurrent = torch.nn.LSTM(64, 64, 2).cuda()
+assert len({weight.untyped_storage()._cdata for weight in recurrent.parameters()}) == 1 and recurrent(torch.randn(3, 5, 64, device="cuda"))[0].grad_fn.name() == "CudnnRnnBackward0"
 print(torch.cuda.max_memory_allocated() // (1 << 20), torch.cuda.mem_get_info()[1] >> 30)
 """
 
@@ -191,4 +257,4 @@ def check_without_cuda() -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(check_sizes, check_options, check_bad_programs, check_values, check_fallback, check_without_cuda))
+    raise SystemExit(run(check_sizes, check_options, check_bad_programs, check_values, check_margins, check_sparse, check_fallback, check_without_cuda))

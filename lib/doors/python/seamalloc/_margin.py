@@ -11,13 +11,14 @@ from typing import Any
 from ._borders import tensors
 from ._figures import size_text
 
+RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 # The library of an operator, and how often it may have all tensors of a call anew while it runs, beside what its stub takes. A judgement.
 # Convolutions: where PyTorch measures (cudnn.benchmark), the fastest algorithm is not known: another layout, sums of 32 bits, Winograd's 16 numbers for 4. Recurrent
 # layers: four gates for each output. Fourier transforms: NVIDIA's guide has eight times the numbers at worst, of which the stub takes one.
 # Decompositions: LAPACK's need none (LU, Cholesky, QR but for a few columns), twice the matrix (eigenvalues), four times (singular values).
 COPIES = {
     **dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), ("cuDNN", 4)),
-    **dict.fromkeys(("ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"), ("cuDNN", 4)),
+    **dict.fromkeys(("ctc_loss", *RECURRENT), ("cuDNN", 4)),
     "scaled_dot_product_attention": ("cuDNN", 0),
     **dict.fromkeys((f"fft_{inverse}{kind}fft{axes}" for inverse in ("", "i") for kind in ("", "r", "h") for axes in ("", "2", "n")), ("cuFFT", 7)),
     **dict.fromkeys(("stft", "istft"), ("cuFFT", 7)),
@@ -27,6 +28,7 @@ COPIES = {
     **dict.fromkeys(("linalg_det", "linalg_slogdet", "linalg_lstsq", "linalg_solve_triangular"), ("cuSOLVER", 1)),
     **dict.fromkeys(("mm", "matmul", "__matmul__", "addmm", "mv", "_sparse_mm", "_sparse_addmm"), ("cuSPARSE", 1)),
 }
+TAKING = ("cuDNN", "cuFFT")  # whose stubs take one copy themselves
 CUDNN = 3  # torch.nn.attention.SDPBackend.CUDNN_ATTENTION
 NCCL_BYTES = 688 << 20  # for a communicator of four A100 with NVLink that had made an all-reduce (NVIDIA/nccl#964); fewer links, fewer channels
 
@@ -67,7 +69,8 @@ def workspace(name: str, arguments: tuple[Any, ...], result: Any, is_told: bool)
     if is_told and name.startswith("conv") and not torch.backends.cudnn.benchmark:
         return 0
     width = next(tensors(result)).element_size()
-    copies = COPIES[name][1] + (0 if is_told else 1)  # what a stub takes
+    library, copies = COPIES[name]
+    copies += int(not is_told and library in TAKING and name not in RECURRENT)  # of these the meta device has what the stub takes (_meta_recurrent.py)
     return int(copies * width * sum(numbers(tensor) for tensor in tensors([arguments, result])))
 
 

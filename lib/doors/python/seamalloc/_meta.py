@@ -1,7 +1,7 @@
 """Tensors of a GPU that is not there, on PyTorch's meta device: unmodified programs run with them, and what they ask a GPU's memory for is written down.
 
 A tensor that a program makes on, or moves to, "cuda" is one of meta that says to Python that it is on that GPU: PyTorch's own code in Python (optimizers, modules) takes
-the ways that it takes on CUDA. Its code in C++ sees meta; where it takes another way there, CUDA's is said again here (attention, dropout; autocast: _meta_autocast.py). A dispatch mode sees each operator; meta's kernels compute shapes. When memory is taken and given back: _lifetimes.py, _kernels.py. What a program asks
+the ways that it takes on CUDA. Its code in C++ sees meta; where it takes another way there, CUDA's is said again here (attention, dropout; autocast: _meta_autocast.py; recurrent layers: _meta_recurrent.py). A dispatch mode sees each operator; meta's kernels compute shapes. When memory is taken and given back: _lifetimes.py, _kernels.py. What a program asks
 torch.cuda for: _meta_gpu.py. Works with every PyTorch, built for CUDA or not. Tensors of the processor are computed as ever.
 
 Not seen is what kernels take for which there is no rule. Values are not computed: a number that is read is 0, and nothing is found.
@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from . import _kernels
+from . import _kernels, _meta_recurrent
 from ._lifetimes import Block, Lifetimes, is_view
 
 aten = torch.ops.aten
@@ -183,9 +183,8 @@ SHAPES: dict[Any, Callable[..., Any]] = {
     aten.unique_consecutive.default: unique,
     aten.unique_dim.default: unique,
     aten.bincount.default: lambda tensor, weights=None, minlength=0: nothing(minlength),
-    # The weights of a recurrent layer, one behind the other.
-    aten._cudnn_rnn_flatten_weight.default: lambda weights, *_: nothing(sum(one.numel() for one in weights), dtype=weights[0].dtype),
     aten.repeat_interleave.Tensor: lambda repeats, output_size=None: nothing(output_size or 0),
+    **_meta_recurrent.SHAPES,
 }  # fmt: skip
 INDEXED = (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index, aten._unsafe_index_put)
 NO_EFFECT = {aten.record_stream.default, aten._assert_async.default, aten._assert_async.msg}
@@ -397,6 +396,7 @@ def install(machine: Mapping[str, Any], devices: int, refuse: Callable[[str], Ex
     _patch_tensors()
     library = torch.library.Library("aten", "IMPL")
     _meta_autocast.install(library)
+    _meta_recurrent.install(library, machine)
     library.impl("dropout", _dropout, "AutogradCUDA")
     library.impl("scaled_dot_product_attention", _attention, "AutogradCUDA")
     _meta.library = library  # type: ignore[attr-defined]  # as long as the process

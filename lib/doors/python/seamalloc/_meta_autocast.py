@@ -68,6 +68,16 @@ def _typed(args: Any) -> Any:
     return (positional, {**named, "dtype": torch.float32}) if low and named.get("dtype") is None else args
 
 
+def _recurrent(args: Any) -> Any:
+    """All weights are converted for each call, to 16 bits of this one type, and are side by side then."""
+    (input, weights, stride, weight_buf, hx, cx, *rest), named = args
+    input, hx, cx = (_convert(one, torch.float16) if one is not None else None for one in (input, hx, cx))
+    if weights[0].dtype not in (torch.float16, torch.float64):
+        weights = [one.to(torch.float16) for one in weights]
+        weight_buf = weights[0].detach()
+    return (input, weights, stride, weight_buf, hx, cx, *rest), named
+
+
 def _kernel(operator: Any, change: Callable[[Any], Any]) -> Callable[..., Any]:
     key = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)  # type: ignore[attr-defined]
     names = [argument.name for argument in operator._schema.arguments]
@@ -84,7 +94,7 @@ def _kernel(operator: Any, change: Callable[[Any], Any]) -> Callable[..., Any]:
 
 def install(library: Any) -> None:
     """For the rest of the process; `library` is one of "aten"."""
-    for names, change in ((LOWER, _lower), (FLOAT, _float), (TYPED, _typed), (WIDEST, _widest)):
+    for names, change in ((LOWER, _lower), (FLOAT, _float), (TYPED, _typed), (WIDEST, _widest), (("_cudnn_rnn",), _recurrent)):
         for name in names:
             packet, _, overload = name.partition(".")
             operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
