@@ -38,12 +38,17 @@ class Drawn:
         self.shared = draw.choice((0, 400))  # what all blocks are handed, and hold for their backward passes, but where they are swapped
         self.built = draw.choice((1, 20000))  # while the model is built
         self.cache = draw.choice((0, 0, 90))  # of each block, in an object that all are handed, and hold where they are recomputed
+        self.saves_result = draw.choice((False, True))  # for its backward pass, and not its argument
+        self.lists = draw.choice((False, True))  # results, in this object
+        self.tells = draw.choice((False, True))  # the object's death
+        self.summed = draw.choice((0, 130))  # the gradient of a weight that all blocks have
 
     def run(self, recipe: list[str]) -> tuple[_profile.Profile, list[_compose.Border]]:
         self.events: list[_profile.Event] = []
         self.marks: list[_profile.Mark] = []
         self.borders: list[_compose.Border] = []
         self.address = 0x1000
+        self.holders: dict[int, int] = {}  # of what blocks hand to each other
         self.objects = 0  # made so far
         self.alloc(5000)
         self.free(self.alloc(self.built))
@@ -69,19 +74,31 @@ class Drawn:
     def free(self, address: int) -> None:
         self.events.append(_profile.Event(_profile.FREE, address, 0, 0))
 
+    def let_go(self, address: int) -> None:
+        """One of those does that hold it."""
+        self.holders[address] -= 1
+        if not self.holders[address]:
+            self.free(address)
+
     def count(self) -> tuple[int, int]:
         requests = sum(event.action == _profile.ALLOC for event in self.events)
         return requests, len(self.events) - requests
+
+    def cached(self, cache: list[int], *addresses: int) -> None:
+        """The object holds these."""
+        for address in addresses if self.cache else ():
+            self.holders[address] = self.holders.get(address, 0) + 1
+            cache.append(address)
 
     def object(self, cache: list[int]) -> list[int]:
         return [-self.objects, *cache] if self.cache else []
 
     def drop(self, cache: list[int]) -> None:
         """The object is no more, nor what only it holds."""
-        if cache:
+        if cache and self.tells:
             self.borders.append((*self.count(), _borders.DIED, _borders.OTHER, [-self.objects]))
         for address in cache:
-            self.free(address)
+            self.let_go(address)
         cache.clear()
 
     def mark(self, what: str) -> None:
@@ -102,7 +119,8 @@ class Drawn:
     def forward_and_backward(self, recipe: list[str], gradients: list[int]) -> None:
         shared = self.alloc(self.shared + 1)
         value = self.alloc(self.result[0])
-        kept: list[tuple[list[int], list[int], int]] = []
+        self.holders[value] = 1
+        kept: list[tuple[list[int], list[int], list[int]]] = []
         cached: list[int] = []
         cache: list[int] = []
         self.objects += bool(self.cache)
@@ -112,18 +130,25 @@ class Drawn:
             self.border(_borders.FORWARD, block, value, shared, *self.object(cache))
             casts = [self.alloc(self.casts)] if self.casts else []
             inner = self.forward(block, treatment == KEEP)
-            cache += [self.alloc(self.cache)] if self.cache else []
+            self.cached(cache, *([self.alloc(self.cache)] if self.cache else []))
             result = self.alloc(self.result[block + 1])
+            self.holders[result] = 1
+            self.cached(cache, *([result] if self.lists else []))
+            saved = result if self.saves_result else value
+            if treatment == SWAP:
+                self.border(_borders.SAVED, block, saved)
+                self.border(_borders.SAVED, block, shared)
+            held = {KEEP: [saved], RECOMPUTE: [value]}.get(treatment, [])
+            for address in held:
+                self.holders[address] += 1
             self.border(_borders.BEHIND_FORWARD, block, *self.object(cache))
-            if treatment in (SWAP, FROM_HOST):
-                self.free(value)
-                value = 0
+            self.let_go(value)
             if treatment != SWAP:
                 holders += 1
             if treatment != KEEP:
                 cached += casts
                 casts = []
-            kept.append((inner, casts, value))
+            kept.append((inner, casts, held))
             value = result
         if not holders:
             self.free(shared)
@@ -132,22 +157,30 @@ class Drawn:
         logits = self.alloc(self.loss)
         for address in cached:
             self.free(address)
-        self.free(value)
+        self.let_go(value)
         gradient = self.alloc(self.result[-1])
         self.free(logits)
+        sums: list[int] = []
         for block in reversed(range(self.blocks)):
             self.border(_borders.BACKWARD, block, gradient)
             if block + 1 < self.blocks:
                 self.border(_borders.BEHIND_BACKWARD, block + 1)  # at the same node of the graph
-            inner, casts, value = kept[block]
-            if recipe[block] != KEEP and not value:
-                value = self.alloc(self.result[block])
+            inner, casts, held = kept[block]
+            back = [self.alloc(self.result[block + (self.saves_result and recipe[block] == SWAP)])] if recipe[block] in (SWAP, FROM_HOST) else []
             if recipe[block] != KEEP:
                 inner = self.forward(block, True)
+            if recipe[block] in (RECOMPUTE, FROM_HOST):
+                self.cached(cache, *([self.alloc(self.cache)] if self.cache else []), *held)  # with a graph, which holds the argument
             gradients.append(self.alloc(10 * self.result[block]))
-            before = self.alloc(self.result[block])
-            for address in (gradient, value, *inner, *casts):
+            sums += [self.alloc(self.summed)] if self.summed else []
+            for address in sums[:-1]:
                 self.free(address)
+            sums = sums[-1:]
+            before = self.alloc(self.result[block])
+            for address in (gradient, *back, *inner, *casts):
+                self.free(address)
+            for address in held:
+                self.let_go(address)
             if recipe[block] != SWAP:
                 holders -= 1
                 if not holders:
@@ -155,6 +188,7 @@ class Drawn:
             gradient = before
             if not {RECOMPUTE, FROM_HOST} & set(recipe[:block]):
                 self.drop(cache)
+        gradients += sums
         self.border(_borders.BEHIND_BACKWARD, 0)
         self.free(gradient)
 
@@ -184,7 +218,7 @@ def check_mixtures() -> None:
 
 def recording(*visits: tuple[str, int, list[int]]) -> _compose.Recording:
     """Of two blocks: piece 1, of 50 bytes, is made outside and handed to both; pieces 2 and 3 have 30 and 100."""
-    return _compose.Recording(0, 0, [_compose.Visit(*visit) for visit in visits], [50, 30, 100], [-1, 1, -1], [[0, 1], [], []], [0, -1, -1], [[], [], []])
+    return _compose.Recording(0, 0, [_compose.Visit(*visit) for visit in visits], [50, 30, 100], [-1, 1, -1], [[0, 1], [], []], [0, -1, -1], [[], [], []], [[0, 1], [], []])
 
 
 def check_ends() -> None:
@@ -227,7 +261,7 @@ def check_fewest() -> None:
     frozen = {name: _compose.Recording(0, 0) for name in (KEEP, RECOMPUTE)}
     for name, one in frozen.items():  # the first block is frozen: nothing of it lives to the end of the forward pass
         kept = [block > 0 and name == KEEP for block in range(3)]
-        one.bytes, one.makers, one.owners, one.handed, one.objects = [10, 11, 12, 5], [0, 1, 2, -1], [[]] * 4, [-1] * 4, [[]] * 4
+        one.bytes, one.makers, one.owners, one.handed, one.objects, one.savers = [10, 11, 12, 5], [0, 1, 2, -1], [[]] * 4, [-1] * 4, [[]] * 4, [[]] * 4
         one.visits = [_compose.Visit("forward", block, [block + 1] + [-block - 1] * (not kept[block])) for block in range(3)] + [_compose.Visit("", -1, [4, -4])]
         one.visits += [_compose.Visit("backward", block, [-block - 1] * kept[block]) for block in (2, 1)]
     order = _compose.by_savings(frozen, RECOMPUTE, 3)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _borders
-from ._compose import KEEP
+from ._compose import KEEP, SWAP
 
-RECOMPUTE, SWAP, FROM_HOST = "recompute", "swap", "recompute-from-host"
+RECOMPUTE, FROM_HOST = "recompute", "recompute-from-host"
 TREATMENTS = (KEEP, RECOMPUTE, SWAP, FROM_HOST)
 
 
@@ -43,7 +43,8 @@ def has_words(model: Any) -> bool:
     return any(isinstance(module, torch.nn.Linear) and module.out_features in words for module in modules)
 
 
-def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
+def _treated(forward: Callable[..., Any], treatment: str, save: Callable[[Any], None]) -> Callable[..., Any]:
+    """A block's forward(); `save` hears the tensors that it saves for its backward pass, if these are swapped."""
     import torch
     from torch.utils.checkpoint import checkpoint
 
@@ -56,7 +57,15 @@ def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
     def on_host(treated: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(forward)
         def swap(*args: Any, **kwargs: Any) -> Any:
-            with torch.autograd.graph.save_on_cpu(pin_memory=True):
+            hooks = torch.autograd.graph.save_on_cpu(pin_memory=True)
+            pack = hooks.pack_hook
+
+            def heard(tensor: Any) -> Any:
+                save(tensor)
+                return pack(tensor)
+
+            hooks.pack_hook = heard
+            with hooks:
                 return treated(*args, **kwargs)
 
         return swap
@@ -64,11 +73,11 @@ def _treated(forward: Callable[..., Any], treatment: str) -> Callable[..., Any]:
     return {KEEP: forward, RECOMPUTE: recompute, SWAP: on_host(forward), FROM_HOST: on_host(recompute)}[treatment]
 
 
-def treat(blocks: Sequence[Any], recipe: Sequence[str]) -> None:
+def treat(blocks: Sequence[Any], recipe: Sequence[str], save: Callable[[Any], None]) -> None:
     """Each block as the recipe says; blocks behind its end are kept."""
     for block, treatment in zip(blocks, recipe, strict=False):
         if treatment != KEEP:
-            block.forward = _treated(block.forward, treatment)
+            block.forward = _treated(block.forward, treatment, save)
 
 
 def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[list[Any], bool], None], recomputes: Callable[[str], None]) -> None:
@@ -93,7 +102,7 @@ def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[li
         blocks = [] if any(id(part) in known for part in module.modules()) else find(module)
         known.update(id(part) for part in module.modules())
         tell(blocks, has_words(module))
-        treat(blocks, recipe[count:])
+        treat(blocks, recipe[count:], borders.save)
         borders.watch(module, blocks, count)
         count += len(blocks)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 FORWARD, BEHIND_FORWARD, BACKWARD, BEHIND_BACKWARD = range(4)  # what begins at a border
-GIVEN, DIED = 4, 5  # nothing begins: a gradient is handed over; an object that was is no more
+GIVEN, DIED, SAVED = 4, 5, 6  # nothing begins: a gradient is handed over; an object that was is no more; a block saves a tensor for its backward pass
 OTHER = -1  # a module that is no block
 MOST_HELD = 1 << 12  # parts of an object that is handed over that are looked at. A cache of keys and values has some ten a layer; a vocabulary of 10^6 words took 4 s each time
 PLAIN = (str, bytes, int, float, complex, range, slice, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type(None), type(Ellipsis))
@@ -116,6 +116,11 @@ class Borders:
         elif what in (BEHIND_FORWARD, BEHIND_BACKWARD) and block == self.inside:
             self.inside = OTHER
         self.found.append((self.count(), what, block, handed or []))
+
+    def save(self, tensor: Any) -> None:
+        """The block whose pass it is saves a tensor for its backward pass."""
+        if at := address(tensor):
+            self.mark(SAVED, self.inside, [at])
 
     def watch(self, model: Any, blocks: list[Any], first: int) -> None:
         """Marks the borders of all modules of a model from here on; its blocks are numbered from `first` on."""

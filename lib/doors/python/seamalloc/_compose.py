@@ -4,8 +4,8 @@ An iteration is cut into visits: stretches between the borders of blocks (_borde
 its block. How long a piece of memory lives depends on its holders: the block that made it, and the blocks that it was handed to, as a block is handed the result of the
 one before it, and in its backward pass a gradient. It ends where the last of them lets it go, which depends on the treatment of each. A recording shows where the last
 one does if all are treated alike, and the others are taken to do so in the same place of their own visits. What is no tensor and holds some (a cache of keys and
-values) is a piece of no bytes, and what it holds lives as long as it does. What ends in the visit of a block that never was handed it was held by something that all
-blocks hold. A place in a visit is told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
+values) is a piece of no bytes, and what it holds lives as long as it does. What ends where an object does, in the visit of a block that never was handed it, that object held.
+What a kept block holds for its backward pass may be hidden by another that holds it longer: where blocks are swapped they tell what they save. A place in a visit is told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
 
 Invariants: the visits of a recording are in the order of the program, without gaps; a piece is made once, and freed at most once, behind that.
 """
@@ -21,7 +21,7 @@ from typing import Any
 
 from . import _borders, _profile
 
-KEEP = "keep"
+KEEP, SWAP = "keep", "swap"
 OUTSIDE = -1  # of all blocks
 BEFORE = -2  # the maker of what was made before the iteration
 Place = tuple[int, int]  # a visit, and the requests of it that follow, negative: places are ordered
@@ -60,6 +60,7 @@ class Recording:
     owners: list[list[int]] = field(default_factory=list)  # the blocks that it was handed to
     handed: list[int] = field(default_factory=list)  # which of all that is handed over in the iteration; -1: it never is
     objects: list[list[int]] = field(default_factory=list)  # those that have held it, by which of all that is handed over they are
+    savers: list[list[int]] = field(default_factory=list)  # the blocks that save it for their backward passes, where these are swapped: elsewhere nobody tells
 
     def ends(self) -> list[Place]:
         """Where each piece ends."""
@@ -87,7 +88,7 @@ class _Pieces:
 
 def _visits(profile: _profile.Profile, borders: Sequence[Moment], begin: int, end: int) -> list[tuple[int, Visit]]:
     """Where visits begin, from one event to another."""
-    changes = [(at, PARTS.get(what, ""), block, what) for at, what, block, _ in borders if what != _borders.GIVEN]
+    changes = [(at, PARTS.get(what, ""), block, what) for at, what, block, _ in borders if what <= _borders.BEHIND_BACKWARD]
     changes += [change for began, ended in profile.steps for change in ((began, "optimizer", OUTSIDE, -1), (ended, "", OUTSIDE, -1))]
     found = [(begin, Visit("", OUTSIDE))]
     for at, part, block, what in sorted(changes, key=lambda change: change[0]):
@@ -107,6 +108,7 @@ class _Handing:
     owners: list[int] = field(default_factory=list)
     number: int = -1  # of all that is handed over, the last time
     objects: set[int] = field(default_factory=set)  # that have held it
+    savers: set[int] = field(default_factory=set)  # the blocks that save it
     at: int = 0  # the event
 
 
@@ -120,7 +122,9 @@ def _handings(profile: _profile.Profile, borders: Sequence[Moment]) -> tuple[dic
         within = 0
         for address in addresses:
             within = -address if address < 0 else within
-            if address > 0 and within:
+            if what == _borders.SAVED:
+                found.setdefault(pieces.find(address, at), _Handing()).savers.add(block)
+            elif address > 0 and within:
                 found.setdefault(pieces.find(address, at), _Handing()).objects.add(within)
             elif what != _borders.BEHIND_FORWARD:
                 one = objects.setdefault(within, _Handing(at=at)) if within else found.setdefault(pieces.find(address, at), _Handing())
@@ -141,12 +145,15 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
     of_blocks = [border for border in at_events if border[2] != _borders.OTHER and begin <= border[0] < end]
     visits = _visits(profile, of_blocks, begin, end)
     handings, objects = _handings(profile, of_blocks)
-    deaths = {-handed[0]: at for at, what, _, handed in at_events if what == _borders.DIED}
+    # An object that does not tell its death, as a list, ends with the first of what it has held.
+    held = [(profile.blocks[number].died, thing) for number, handing in handings.items() if number >= 0 for thing in handing.objects]
+    deaths = {thing: died for died, thing in sorted(held, reverse=True)}
+    deaths.update({-handed[0]: at for at, what, _, handed in at_events if what == _borders.DIED})
     made.visits = [visit for _, visit in visits]
     starts = [at for at, _ in visits]
     # An object dies before the event that is the next: its death is in front of that of what it held.
     lives = [(block.bytes, block.born, float(block.died), handings.get(number, _Handing())) for number, block in enumerate(profile.blocks)]
-    lives += [(0, one.at, deaths.get(number, profile.end) - 0.5, one) for number, one in objects.items()]
+    lives += [(0, one.at, max(one.at + 0.25, deaths.get(number, profile.end) - 0.5), one) for number, one in objects.items()]
     changes: list[tuple[float, int]] = []
     for size, born, died, handing in lives:
         if born >= end or died < begin:
@@ -159,6 +166,7 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
         made.owners.append(handing.owners)
         made.handed.append(handing.number)
         made.objects.append(sorted(objects[number].number for number in handing.objects))
+        made.savers.append(sorted(handing.savers))
         changes += [(born, piece)] * (born >= begin) + [(died, -piece)] * (died < end)
     for at, change in sorted(changes):
         made.visits[bisect.bisect_right(starts, at) - 1].events.append(change)
@@ -178,15 +186,18 @@ class _Ends:
         self.recipe = recipe
         self.visits = recordings[KEEP].visits
         self.blocks = sorted({visit.block for visit in self.visits} - {OUTSIDE})
-        self.used = {name: recordings[name] for name in {self.treatment(block) for block in (OUTSIDE, *self.blocks)}}
+        self.used = {name: recordings[name] for name in {self.treatment(block) for block in (OUTSIDE, *self.blocks)} | {SWAP} & set(recordings)}
         self.ends = {name: one.ends() for name, one in self.used.items()}
         self.passes: dict[tuple[str, int], list[int]] = {}
         for number, visit in enumerate(self.visits):
             self.passes.setdefault((visit.part, visit.block), []).append(number)
         self.handed = {name: {handed: piece for piece, handed in enumerate(one.handed) if handed >= 0} for name, one in self.used.items()}
-        strange = {name: [end for piece, end in enumerate(ends) if self._is_strange(name, piece)] for name, ends in self.ends.items()}
-        self.strange = {name: max(ends) for name, ends in strange.items() if ends}  # the last such end
-        self.shared = {handed: self._shared(handed) for handed in set.intersection(*(set(pieces) for pieces in self.handed.values()))}
+        self.shared: dict[int, Place] = {}
+        # Objects first: what else is handed over may end with them.
+        common = sorted(set.intersection(*map(set, self.handed.values())), key=lambda handed: recordings[KEEP].bytes[self.handed[KEEP][handed]] > 0)
+        self.objects = [handed for handed in common if not recordings[KEEP].bytes[self.handed[KEEP][handed]]]
+        for handed in common:
+            self.shared[handed] = max((end for name, pieces in self.handed.items() for end in self._ends(name, pieces[handed])), default=NEVER)
 
     def treatment(self, block: int) -> str:
         """Of a block. Outside of blocks, and for blocks behind the recipe's end, it is KEEP."""
@@ -204,41 +215,38 @@ class _Ends:
         before = bisect.bisect(own, end[0]) - 1
         return (own[before], end[1]) if before >= 0 else (-1, 0)
 
-    def _owners(self, name: str, piece: int) -> set[int]:
-        """The blocks that were handed a piece, or an object that has held it; else the one that made it."""
-        one, pieces = self.used[name], self.handed[name]
-        owners = {*one.owners[piece], *(owner for handed in one.objects[piece] for owner in one.owners[pieces[handed]])}
-        return owners or {one.makers[piece]} - {OUTSIDE, BEFORE}
+    def _shown_by(self, block: int, handed: int) -> str:
+        """The recording that shows where a block lets go what is handed over. What a kept block does not save it holds no longer than a swapped one does."""
+        if self.treatment(block) != KEEP or SWAP not in self.used or block in self.used[SWAP].savers[self.handed[SWAP][handed]]:
+            return self.treatment(block)
+        return KEEP if handed not in self.objects and self._block(self.ends[KEEP][self.handed[KEEP][handed]]) == block else SWAP
 
-    def _is_strange(self, name: str, piece: int) -> bool:
-        """True for what a block lets go that was not handed it: something that all blocks are handed has held it."""
-        owners = self._owners(name, piece)
-        return bool(owners) and self._block(self.ends[name][piece]) not in (OUTSIDE, self.used[name].makers[piece], *owners)
+    def _held_by(self, name: str, piece: int) -> list[int]:
+        """The objects that end where a piece does, in the visit of a block that was not handed it, nor made it if none was: these hold it."""
+        one, end, pieces = self.used[name], self.ends[name][piece], self.handed[name]
+        if one.handed[piece] in self.objects or self._block(end) in (OUTSIDE, *(one.owners[piece] or [one.makers[piece]])):
+            return []
+        return [handed for handed in self.objects if self.ends[name][pieces[handed]] == end]
 
     def _ends(self, name: str, piece: int) -> list[Place]:
         """Where those let a piece go whose blocks are treated as in this recording."""
         one, end = self.used[name], self.ends[name][piece]
-        if self._is_strange(name, piece) or end == self.strange.get(name):
-            others = {**self.strange, name: end} if any(self.treatment(block) == name for block in self._owners(name, piece)) else {}
-            return [self._let_go(block, others[self.treatment(block)]) for block in self.blocks if self.treatment(block) in others]
+        if objects := self._held_by(name, piece):
+            return [self.shared[handed] for handed in objects if any(self.treatment(block) == name for block in one.owners[piece])]
         owners = {*one.owners[piece], *([one.makers[piece]] if self._block(end) == one.makers[piece] else [])}
-        return [self._let_go(block, end) for block in owners if self.treatment(block) == name]
-
-    def _shared(self, handed: int) -> Place:
-        """The end of what is handed over."""
-        return max((end for name, pieces in self.handed.items() for end in self._ends(name, pieces[handed])), default=NEVER)
+        return [self._let_go(block, end) for block in owners if self._shown_by(block, one.handed[piece]) == name]
 
     def end(self, name: str, piece: int) -> Place:
         """Of a piece that is made as in this recording."""
-        one, ends = self.used[name], self.ends[name]
-        objects = {handed: ends[self.handed[name][handed]] for handed in one.objects[piece] if handed in self.shared}
-        found = [self.shared[handed] for handed, end in objects.items() if end <= ends[piece]]
+        one, end = self.used[name], self.ends[name][piece]
+        seen = {handed: self.ends[name][self.handed[name][handed]] for handed in one.objects[piece] if handed in self.shared}
+        found = [self.shared[handed] for handed, at in seen.items() if at <= end]
         if one.handed[piece] in self.shared:
             found.append(self.shared[one.handed[piece]])
-        elif self._is_strange(name, piece):  # as its maker is treated so, there is such a place
-            found += self._ends(name, piece)
-        elif ends[piece] not in objects.values():  # else it ends because the object does
-            found.append(ends[piece])
+        elif objects := self._held_by(name, piece):
+            found += [self.shared[handed] for handed in objects]
+        elif self._block(end) == one.makers[piece] or end not in seen.values():  # else it ends because the object does
+            found.append(end)
         return max(found)
 
 
@@ -321,8 +329,8 @@ def from_json(content: Mapping[str, Any]) -> Recording:
 def check(recording: Recording) -> str:
     """The broken invariant; "": none."""
     pieces = len(recording.bytes)
-    if not all(len(column) == pieces for column in (recording.makers, recording.owners, recording.handed, recording.objects)):
-        return "bytes, makers, owners, handed and objects are not of one length"
+    if not all(len(column) == pieces for column in (recording.makers, recording.owners, recording.handed, recording.objects, recording.savers)):
+        return "bytes, makers, owners, handed, objects and savers are not of one length"
     there = {piece for piece in range(1, pieces + 1) if recording.makers[piece - 1] == BEFORE}
     if sum(recording.bytes[piece - 1] for piece in there) != recording.start:
         return "the iteration does not start with what was made before it"
