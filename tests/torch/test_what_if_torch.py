@@ -140,6 +140,8 @@ def check_profile() -> None:
     recordings = {name: _compose.from_json(recording) for name, recording in content["recordings"].items()}
     broken = [_compose.check(recording) for recording in recordings.values()]
     ok(set(recordings) == set(_blocks.TREATMENTS) and not any(broken), f"a recording of each treatment: {sorted(recordings)} {broken}")
+    savers = {name: sorted({block for savers in recording.savers for block in savers}) for name, recording in recordings.items()}
+    ok(savers["swap"] == list(range(8)) and not savers["keep"], f"where blocks are swapped they tell what they save: {savers}")
     passes = [(visit.part, visit.block) for visit in recordings["keep"].visits if visit.part]
     ok(passes == [*(("forward", block) for block in range(8)), *(("backward", block) for block in reversed(range(8))), ("optimizer", -1)], f"of all passes: {passes}")
     peak = answer.rows()[0]["peak_live_bytes"]

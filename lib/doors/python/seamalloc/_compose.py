@@ -5,7 +5,8 @@ its block. How long a piece of memory lives depends on its holders: the block th
 one before it, and in its backward pass a gradient. It ends where the last of them lets it go, which depends on the treatment of each. A recording shows where the last
 one does if all are treated alike, and the others are taken to do so in the same place of their own visits. What is no tensor and holds some (a cache of keys and
 values) is a piece of no bytes, and what it holds lives as long as it does. What ends where an object does, in the visit of a block that never was handed it, that object held.
-What a kept block holds for its backward pass may be hidden by another that holds it longer: where blocks are swapped they tell what they save. A place in a visit is told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
+What a kept block holds for its backward pass may be hidden by another that holds it longer: where blocks are swapped they tell what they save. A place in a visit is
+told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
 
 Invariants: the visits of a recording are in the order of the program, without gaps; a piece is made once, and freed at most once, behind that.
 """
