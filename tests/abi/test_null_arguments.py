@@ -87,13 +87,13 @@ def is_optional(function: Function, argument: Argument) -> bool:
 
 
 class World:
-    """A pool with two blocks, a trace with a period, a plan of it, a builder, and files of both."""
+    """A pool with two blocks and a swap engine with a ticket, a trace with a period, a plan of it, a builder, and files of both."""
 
     def __init__(self, library: ctypes.CDLL, folder: pathlib.Path, include: pathlib.Path) -> None:
         self.library, self.folder = library, folder
         self.kept: list[object] = []
         self.stats = {}
-        for kind, version in (("", 2), ("plan_", 1), ("host_", 1)):
+        for kind, version in (("", 2), ("plan_", 1), ("host_", 1), ("swap_", 1)):
             figures = len(re.findall(rf"^SEAM_{kind.upper()}STAT\(", (include / f"{kind}stats.def").read_text(encoding="utf-8"), re.M))
             self.stats[kind] = struct.pack("=II", 8 + 8 * figures, version)
         self.trace = self.make_trace()
@@ -110,6 +110,10 @@ class World:
         pool = ctypes.c_void_p(self.pool)
         self.block = self.make("seam_alloc", pool, ctypes.c_uint64(3 << 20), None)
         self.host = self.make("seam_host_alloc", pool, ctypes.c_uint64(4096), None)
+        self.swap = self.make("seam_swap_create", pool)
+        self.must("seam_swap_out", ctypes.c_void_p(self.swap), self.buffer(struct.pack("=Q", self.block)), self.buffer(struct.pack("=Q", 4096)),
+                  ctypes.c_size_t(1), None, self.buffer())
+        self.must("seam_swap_join", ctypes.c_void_p(self.swap), ctypes.c_uint64(1))
         self.must("seam_private_begin", pool, ctypes.c_uint64(7), 3, ctypes.c_uint64(0))
         self.must("seam_phase_begin", pool, b"forward")
         self.must("seam_dynamic_begin", pool)
@@ -150,7 +154,7 @@ class World:
     def pointer(self, function: str, argument: Argument) -> object:
         """A good value for a pointer argument."""
         made = {
-            "seam_pool": self.pool, "seam_trace": self.trace, "seam_plan": self.plan, "seam_trace_builder": self.builder,
+            "seam_pool": self.pool, "seam_swap": self.swap, "seam_trace": self.trace, "seam_plan": self.plan, "seam_trace_builder": self.builder,
         }.get(re.sub(r"^const |struct |[ *]", "", argument.type)) if not argument.name.startswith("ret_") else None
         if made is not None:
             return ctypes.c_void_p(made)
@@ -170,7 +174,8 @@ class World:
             return None
         read_as = self.plan_path if "plan" in function else self.trace_path
         contents = {
-            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.stats["plan_" if "plan" in function else "host_" if "host" in function else ""], "options": struct.pack("=Q", 16),
+            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.stats[next((kind for kind in ("plan_", "swap_", "host_") if kind[:-1] in function), "")], "options": struct.pack("=Q", 16),
+            "tensors": struct.pack("=Q", self.block), "hosts": struct.pack("=Q", self.host), "bytes": struct.pack("=Q", 4096),
             "name": b"forward", "source": b"a test", "text": b"stitch:oom",
             "data": read_as.read_bytes() if argument.name == "data" else b"",
         }
@@ -185,7 +190,7 @@ class World:
             return ctypes.c_double(0.5)
         if argument.type == "struct seam_torch_pool_id":
             return type("Id", (ctypes.Structure,), {"_fields_": [("first", ctypes.c_uint64), ("second", ctypes.c_uint64)]})(7, 1)
-        value = {"id": 7, "bytes": 4096, "capacity": 4, "last_event": 4, "count": 1, "kind": 3, "peer": 1}.get(argument.name, 0)
+        value = {"ticket": 1, "id": 7, "bytes": 4096, "capacity": 4, "last_event": 4, "count": 1, "kind": 3, "peer": 1}.get(argument.name, 0)
         if argument.name in ("error_bytes", "text_bytes"):
             value = BUFFER_BYTES
         wide = {"uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32}
