@@ -325,6 +325,17 @@ class Enabling(PythonTest):
         self.use_build(f"module.find_or_build = lambda: print(open('/proc/self/maps').read().count({str(LIBRARY)!r}) > 0) or {str(CLASS)!r}")
         self.assertEqual(self.run_code("seamalloc.enable(); print(seamalloc.enabled_door())", CLASS_MINOR="99"), "True\nclass\n")
 
+    def test_the_class_stays_where_pinned_memory_cannot_be_had(self) -> None:
+        self.add_torch()
+        self.use_build(f"module.find_or_build = lambda: {str(CLASS)!r}")
+        code = "import seamalloc; seamalloc.enable(PINNED); print(seamalloc.enabled_door(), seamalloc._enable.is_pinned())"
+        for pinned, error, told, is_pinned in (("", "", "", True), ("", "not here", "stays PyTorch's own: not here", False), ("pinned=False", "not here", "", False)):
+            settings = {"CLASS_MINOR": "99", **({"CLASS_PIN_ERROR": error} if error else {})}
+            done = self.run_python("-W", "always", "-c", code.replace("PINNED", pinned), **settings)
+            self.assertEqual(done.stdout, f"class {is_pinned}\n", done.stderr)
+            self.assertEqual("pinned" in done.stderr, bool(told), done.stderr)
+            self.assertIn(told, done.stderr)
+
     def test_contiguous_memory_is_the_class_doors(self) -> None:
         self.add_torch()
         self.use_build(f"""

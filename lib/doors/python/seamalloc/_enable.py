@@ -62,17 +62,20 @@ def _install_pluggable(module: ModuleType) -> None:
 
 
 def _install_class(module: ModuleType, pinned: bool) -> None:
-    """The library that the class is linked to is loaded by now."""
+    """The library that the class is linked to is loaded by now. The class is in, and stays, where pinned memory cannot be had: that is told."""
     build = importlib.import_module("seamalloc.build")
     try:
         build.install()
-        if pinned:
-            build.pin()
     except build.BuildError as failure:
         raise Error(str(failure)) from failure
     except Exception as failure:  # whatever a compiler and a loader may do: the other door is there
         raise Error(f"{type(failure).__name__}: {failure}") from failure
     _views.extend(module)
+    try:
+        if pinned:
+            build.pin()
+    except build.BuildError as failure:
+        _told.warn(f"pinned host memory stays PyTorch's own: {failure}")
 
 
 def _install(module: ModuleType, door: str, pinned: bool) -> tuple[str, str]:
