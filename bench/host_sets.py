@@ -1,7 +1,8 @@
 """host_sets.py ALLOCATOR SET: runs one program that pins memory, and prints what was asked for and what was pinned, as JSON. bench/host runs it.
 
-ALLOCATOR is `native` or `seam`. A program is a generator that yields where one of its iterations ends. What it asked for is counted here, in Python, where tensors are made and
-where they die, the same for both; what was pinned is PyTorch's own `host_memory_stats()`. Not here: times (host_times.py) and tables (bench/host).
+ALLOCATOR is `native` or `seam`. A program is a generator that yields where one of its iterations ends. What it asked for is counted here, in Python,
+where tensors are made and where they die, the same for both; what was pinned is PyTorch's own `host_memory_stats()`. Not here: times (host_times.py)
+and tables (bench/host).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ FLAT = [sum(LLAMA_LAYER) // RANKS] * LAYERS + [(2 * WORDS * WIDTH + WIDTH) // RA
 
 # QwQ-32B-AWQ, a layer as vLLM fuses it: inputs and outputs of the four products. Four bits a weight; groups of 128 have a scale of 16 bits and a zero of four.
 QWQ = ((5120, 7168), (5120, 5120), (5120, 2 * 27648), (27648, 5120))
-QWQ_LAYER = [size for rows, columns in QWQ for size in (rows * columns // 2, rows // 128 * columns * 2, rows // 128 * columns // 2)] + [7168 * 2, 5120 * 2, 5120 * 2]
+QWQ_PRODUCTS = [size for rows, columns in QWQ for size in (rows * columns // 2, rows // 128 * columns * 2, rows // 128 * columns // 2)]
+QWQ_LAYER = QWQ_PRODUCTS + [7168 * 2, 5120 * 2, 5120 * 2]  # a bias and two norms
 
 Program = Callable[[], Iterator[None]]
 
@@ -57,7 +59,7 @@ class Asked:
         return tensor
 
     def watch(self) -> None:
-        """Counts what torch.empty(pin_memory=True) and Tensor.pin_memory() give from here on: the two ways that the programs, save_on_cpu and DataLoader take."""
+        """Counts what torch.empty(pin_memory=True) and Tensor.pin_memory() give from here on: the ways that save_on_cpu and DataLoader take too."""
         empty, pin = torch.empty, torch.Tensor.pin_memory
 
         def noted_empty(*arguments: Any, **named: Any) -> torch.Tensor:
@@ -192,9 +194,15 @@ SETS: dict[str, tuple[Program, str]] = {
     "vllm-backport#67": (held(experts()), "146.7 GiB of experts, assumed to be pairs of the issue's 2.25 and 1.125 GiB, and the rest"),
     "Llama2-7B": (held([2 * count for count in LLAMA]), "each tensor, bf16"),
     "Llama2-7B, AdamW": (held([4 * count for count in LLAMA for _ in range(3)]), "weights and two moments of each tensor, fp32"),
-    "Llama2-7B, FSDP": (held([size * count for count in FLAT for size in (2, 2, 4, 4)]), "a flat buffer a layer: bf16 weights and gradient, two fp32 moments; a rank of 8"),
+    "Llama2-7B, FSDP": (
+        held([size * count for count in FLAT for size in (2, 2, 4, 4)]),
+        "a flat buffer a layer: bf16 weights and gradient, two fp32 moments; a rank of 8",
+    ),
     "images": (loaded(Images, batch_size=64), "DataLoader, 500 x 3 x 224 x 224 fp32, batches of 64, the last of 52; 4 epochs"),
-    "texts": (loaded(Texts, batch_size=48, collate_fn=padded), "DataLoader, 1,000 texts of 128 to 8,192 words, batches of 48, the last of 40, three int64 tensors each; 4 epochs"),
+    "texts": (
+        loaded(Texts, batch_size=48, collate_fn=padded),
+        "DataLoader, 1,000 texts of 128 to 8,192 words, batches of 48, the last of 40, three int64 tensors each; 4 epochs",
+    ),
     "offload": (offloaded(lambda draw: 4096), "save_on_cpu of what 32 layers of Llama2-7B save, 4,096 tokens; 5 iterations"),
     "offload, lengths": (offloaded(lambda draw: draw.randint(512, 4096)), "the same, 512 to 4,096 tokens drawn for each iteration"),
 }

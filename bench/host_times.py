@@ -1,6 +1,7 @@
 """host_times.py RUNS: what an allocation of pinned memory with its free takes under PyTorch's own allocator, then under Seam's, as JSON. bench/host runs it.
 
-One process, so that both meet the same machine; PyTorch's comes first, as there is no way back from Seam's. Not here: what is pinned (host_sets.py) and tables (bench/host).
+One process, so that both meet the same machine; PyTorch's comes first, as there is no way back from Seam's. Not here: what is pinned (host_sets.py)
+and tables (bench/host).
 """
 
 from __future__ import annotations

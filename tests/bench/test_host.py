@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """test_host.py PROGRAM: bench/host on small sets, with PyTorch on the ghost GPU. As TAP; the status is 77 where there is no PyTorch.
 
-What the figures must be is bench/host's to say (`results/host.md`); here, that they are counted and held against its bars, and that times are printed for every size.
+What the figures must be is bench/host's to say (`results/host.md`); here, that they are counted and held against its bars, and that times are
+printed for every size.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ def host(*arguments: str) -> subprocess.CompletedProcess[str]:
 def main() -> None:
     """The tests."""
     done = host("vllm#56410", "sglang#36562", "times", "--runs", "1")
-    rows = {row[0]: row[1:] for row in (re.findall(r"[^|]+", line.replace(" ", "").replace("GiB", "")) for line in done.stdout.splitlines() if line.startswith("| "))}
+    lines = [re.findall(r"[^|]+", line.replace(" ", "").replace("GiB", "")) for line in done.stdout.splitlines() if line.startswith("| ")]
+    rows = {row[0]: row[1:] for row in lines}
     one, many = rows.get("sglang#36562", []), rows.get("vllm#56410", [])
-    ok(one == ["20.4000", "32.0000", "1.5686", "20.4000", "1.0000", "1", "0", "1", "0"], "one buffer: PyTorch pins the next power of two, Seam what was asked for", done.stdout + done.stderr)
+    wanted = ["20.4000", "32.0000", "1.5686", "20.4000", "1.0000", "1", "0", "1", "0"]
+    ok(one == wanted, "one buffer: PyTorch pins the next power of two, Seam what was asked for", done.stdout + done.stderr)
     exact = len(many) == 9 and float(many[2]) > 1.8 and float(many[4]) <= 1.01 and many[6] == many[8] == "0"
     ok(exact, "tensors of layers: Seam's within its bar, no calls once they have been there", str(many))
     ok(done.returncode == 0, "the status says so", done.stderr)
