@@ -5,8 +5,8 @@
  * waited for is known to all (edges between threads cannot be seen here).
  *
  * Per handle, and per block of page-locked memory, a tree of disjoint pieces, each with its last writer and its readers
- * since. Only bytes that work touched have one: a replay without launches pays nothing. What the CPU does to
- * page-locked memory cannot be seen, nor can copies of other host memory: CUDA lets the caller wait for those.
+ * since. Only bytes that work touched have one: a replay without launches pays nothing. Not seen are the
+ * CPU's own accesses to page-locked memory, and copies of other host memory: CUDA lets the caller wait for those.
  * Invariant EJ1: the pieces of a tree are not empty, do not overlap and lie within what they are of.
  */
 #include <string.h>

@@ -364,7 +364,7 @@ struct emu_mapping *seam__emu_mapping_find(struct emu *e, uint64_t va);    /* th
 struct emu_mapping *seam__emu_mapping_next(struct emu *e, uint64_t va);    /* the first that ends after va, or NULL */
 struct emu_host_block *seam__emu_host_next(struct emu *e, uint64_t va);    /* likewise of page-locked memory */
 bool seam__emu_host_is_locked(struct emu *e, const struct emu_work *work); /* its host side is page-locked memory */
-/* Whether the work's host side and the block have a byte in common. */
+/* True if the work's host side and the block have a byte in common. */
 bool seam__emu_host_meets(const struct emu_work *work, const struct emu_host_block *block);
 /* The stream on which an active capture began, or NULL: it is not active. */
 struct emu_stream *seam__emu_capture_origin(struct emu *e, uint64_t capture_id);

@@ -82,7 +82,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_in(
 SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_load(struct seam_swap *swap, void *const *hosts, void *const *tensors,
 	const uint64_t *bytes, size_t count, void *stream, uint64_t *ret_ticket);
 
-/* What `stream` gets from now on comes behind the ticket's newest copies. The host does not wait.
+/* The work that `stream` gets from now on comes behind the ticket's newest copies. The host does not wait.
  * Errors: SEAM_NOT_FOUND, SEAM_CAPTURING, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_await(struct seam_swap *swap, uint64_t ticket, void *stream);
 

@@ -3,7 +3,7 @@
  *
  * Every call that copies does the same: what it needs besides the driver's queue is taken first (metadata, events, host
  * memory), and only then is anything submitted: the caller's stream is recorded, the copy stream waits for that, the
- * copies, the ticket's event. What is refused up to there leaves no trace. Once copies are submitted a failure cannot
+ * copies, the ticket's event. A refusal up to there leaves no trace. Once copies are submitted a failure cannot
  * take them back; the caller's stream is made to wait for them instead.
  *
  * Copies are submitted without a lock, as they may wait. Those of several threads may alternate on a copy stream: each

@@ -174,7 +174,8 @@ class World:
             return None
         read_as = self.plan_path if "plan" in function else self.trace_path
         contents = {
-            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "stats": self.stats[next((kind for kind in ("plan_", "swap_", "host_") if kind[:-1] in function), "")], "options": struct.pack("=Q", 16),
+            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "options": struct.pack("=Q", 16),
+            "stats": self.stats[next((kind for kind in ("plan_", "swap_", "host_") if kind[:-1] in function), "")],
             "tensors": struct.pack("=Q", self.block), "hosts": struct.pack("=Q", self.host), "bytes": struct.pack("=Q", 4096),
             "name": b"forward", "source": b"a test", "text": b"stitch:oom",
             "data": read_as.read_bytes() if argument.name == "data" else b"",
