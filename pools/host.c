@@ -96,6 +96,7 @@ enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_conf
 				.exact_bytes = 1 * MI,
 				.round_bytes = 4 * KI,
 				.split_bytes = 512,
+				.idle_share = 8,
 				.limit_bytes = config->capacity_bytes,
 				.oom = SEAM_OOM_HOST,
 				.covers_frees = true,

@@ -99,6 +99,7 @@ static void count_live(struct seam_cache *cache, const struct seam_cache_block *
 	stats->requested_peak_bytes = seam__bits_max(stats->requested_peak_bytes, stats->requested_bytes);
 	stats->held_blocks_peak = seam__bits_max(stats->held_blocks_peak, stats->live_blocks + stats->pending_blocks);
 	stats->held_peak_bytes = seam__bits_max(stats->held_peak_bytes, stats->live_bytes + stats->pending_bytes);
+	cache->held_most_bytes = seam__bits_max(cache->held_most_bytes, stats->held_peak_bytes);
 	stats->allocs++;
 	stats->alloc_bytes += block->extent.bytes;
 }

@@ -13,7 +13,7 @@
  *   2  neighbouring free blocks of those two, joined
  *   3  the same, after the other streams were polled and what has passed there became nobody's (and with reuse WAIT: a
  *      block of another stream, behind an edge on the device)
- *   4  a new segment
+ *   4  a new segment, after unused ones went back where config.idle_share wants it
  *   5  the same again, after unused segments went back, and at last after the device has been waited for
  *   6  a free block in a segment of the other class
  * so nothing is requested from the source while something that fits is usable.
@@ -68,6 +68,9 @@ struct seam_cache_config {
 	uint64_t round_bytes; /* a power of two, multiple of the granularity: what segment sizes are rounded to */
 	uint64_t split_bytes; /* a large block is not cut if less than this remained; at least the granularity */
 	uint64_t limit_bytes; /* most that may be reserved; 0: no limit */
+	uint64_t idle_share;  /* before a large request grows, unused segments go back as far as what is reserved would
+				 be more than the most that was ever held (live and pending) and this part of it, 1 /
+				 idle_share; 0: they stay */
 	enum seam_rc oom;     /* what running out is called: SEAM_OOM_DEVICE or SEAM_OOM_HOST */
 	enum seam_cache_reuse reuse;
 	/* A free records an event at once on the streams that were recorded for the block, so that it passes with the
@@ -131,8 +134,9 @@ struct seam_cache {
 	struct seam_range range;
 	struct seam_slab use_slab;
 	struct seam_cache_blocks pending;
-	uint64_t growing_bytes; /* being obtained from the source */
-	uint64_t moving_bytes;  /* of segments on their way back: reserved still */
+	uint64_t growing_bytes;   /* being obtained from the source */
+	uint64_t held_most_bytes; /* most that was live or pending at once */
+	uint64_t moving_bytes;    /* of segments on their way back: reserved still */
 	struct seam_cache_stats stats;
 };
 

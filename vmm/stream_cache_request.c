@@ -12,6 +12,7 @@
 #include "check.h"
 
 enum attempt {
+	SHRINK_IDLE,   /* what is too much beside what was ever held at once */
 	GROW_WHOLE,    /* a segment of the usual size */
 	GROW_EXACT,    /* a segment just large enough */
 	SHRINK_ENOUGH, /* as much as the new segment needs goes back */
@@ -130,12 +131,29 @@ static enum seam_rc plan_wait(struct seam_cache_request *request)
 	return SEAM_BUSY;
 }
 
+/* Plans to give back what would be idle beyond config.idle_share of the most that was held, this request included. */
+static enum seam_rc plan_shrink_idle(struct seam_cache_request *request)
+{
+	const struct seam_cache *cache = request->cache;
+	const struct seam_cache_stats *stats = &cache->stats;
+	if (cache->config.idle_share == 0 || request->small)
+		return SEAM_OK;
+	const uint64_t most_bytes =
+		seam__bits_max(cache->held_most_bytes, stats->live_bytes + stats->pending_bytes + request->bytes);
+	const uint64_t allowed_bytes = most_bytes + most_bytes / cache->config.idle_share;
+	const uint64_t grown_bytes =
+		cache->range.segment_bytes + cache->growing_bytes + usual_segment_bytes(request) - cache->moving_bytes;
+	return grown_bytes > allowed_bytes ? plan_shrink(request, grown_bytes - allowed_bytes) : SEAM_OK;
+}
+
 static enum seam_rc plan_attempt(struct seam_cache_request *request, enum attempt attempt)
 {
 	uint64_t least_bytes = least_segment_bytes(request);
 	uint64_t too_much = excess(request->cache, least_bytes);
 	enum seam_rc rc = SEAM_OK;
 	switch (attempt) {
+	case SHRINK_IDLE:
+		return plan_shrink_idle(request);
 	case GROW_WHOLE:
 		return plan_grow(request, usual_segment_bytes(request));
 	case GROW_EXACT:

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "store_fixture.h"
 
+#include "bits.h"
 #include "host.h"
 #include "numa.h"
 
@@ -132,6 +133,39 @@ Test(host, a_free_waits_for_what_was_submitted_before_it)
 	cr_assert_eq(seam__emu_launch(driver, streams[1], NULL, 0, UINT64_C(60000000000), 0), 0);
 	seam__emu_advance(driver, UINT64_C(1000000000));
 	cr_expect_eq(alloc(2 * MI, SEAM_NO_STREAM_HANDLE), mine, "the kernel behind it has nothing to do with it");
+}
+
+static bool add_unused(void *user, const struct seam_cache_view *view)
+{
+	uint64_t *unused_bytes = user;
+	if (view->state == SEAM_CACHE_FREE && view->bytes == view->segment_bytes)
+		*unused_bytes += view->bytes;
+	return true;
+}
+
+/* Sizes that are drawn anew each round fit into few of the last round's segments. */
+Test(host, it_grows_beyond_an_eighth_of_what_was_held_only_without_unused_segments)
+{
+	uint64_t blocks[16], most_bytes = 0, checked = 0;
+	state = 8862;
+	for (unsigned round = 0; round < 50; round++) {
+		const uint64_t count = 1 + draw(16);
+		for (uint64_t i = 0; i < count; i++) {
+			const uint64_t grows = stats().grows;
+			uint64_t unused_bytes = 0;
+			blocks[i] = alloc(MI + draw(9 * MI), SEAM_NO_STREAM_HANDLE);
+			most_bytes = seam__bits_max(most_bytes, stats().live_bytes + stats().pending_bytes);
+			seam__store_walk(store, add_unused, &unused_bytes);
+			if (stats().grows == grows || unused_bytes == 0)
+				continue;
+			checked++;
+			cr_assert_leq(stats().reserved_bytes, most_bytes + most_bytes / 8, "round %u", round);
+		}
+		for (uint64_t i = 0; i < count; i++)
+			cr_assert_eq(seam__store_free(store, blocks[i]), SEAM_OK);
+	}
+	cr_expect_gt(checked, 0);
+	cr_expect_gt(stats().shrinks, 0);
 }
 
 /* The control group's files are the test's. */
