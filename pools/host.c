@@ -22,11 +22,22 @@ static void count_call(struct seam_host_calls *calls, uint64_t ns)
 		atomic_store_explicit(&calls->most_ns, ns, memory_order_relaxed);
 }
 
+static int node_of(struct seam_driver *driver)
+{
+	int64_t node = -1;
+	int cu = seam__drv_attribute(driver, SEAM_ATTR_HOST_NODE, &node);
+	return cu == SEAM_CU_SUCCESS && node >= 0 && node < SEAM_NUMA_NODES ? (int)node : -1;
+}
+
 /* The driver's pages come from the calling thread's node: that of the device, for the length of the call. */
 static int alloc_on_node(struct seam_host *host, uint64_t bytes, void **ret_pointer)
 {
 	int refused = 0;
-	const bool prefers = host->node >= 0 && seam__numa_prefer(host->node, &refused);
+	if (!host->asked)
+		atomic_store_explicit(&host->node, node_of(host->driver), memory_order_relaxed);
+	host->asked = true;
+	const int node = atomic_load_explicit(&host->node, memory_order_relaxed);
+	const bool prefers = node >= 0 && seam__numa_prefer(node, &refused);
 	int cu = seam__drv_host_alloc(host->driver, bytes, ret_pointer);
 	if (prefers) {
 		seam__numa_forget();
@@ -67,13 +78,6 @@ static enum seam_rc segment_free(void *user, uint64_t va, uint64_t bytes)
 	return seam__driver_rc(cu);
 }
 
-static int node_of(struct seam_driver *driver)
-{
-	int64_t node = -1;
-	int cu = seam__drv_attribute(driver, SEAM_ATTR_HOST_NODE, &node);
-	return cu == SEAM_CU_SUCCESS && node >= 0 && node < SEAM_NUMA_NODES ? (int)node : -1;
-}
-
 enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_config *config, struct seam_driver *driver,
 	struct seam_meta *meta)
 {
@@ -102,8 +106,7 @@ enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_conf
 				.covers_frees = true,
 			},
 	};
-	*host = (struct seam_host){
-		.driver = driver, .root = config->root != NULL ? config->root : "", .node = node_of(driver)};
+	*host = (struct seam_host){.driver = driver, .root = config->root != NULL ? config->root : "", .node = -1};
 	return seam__store_init(&host->store, &source, &store_config, driver, meta);
 }
 

@@ -35,8 +35,10 @@ struct seam_host_calls {
 struct seam_host {
 	struct seam_store store;
 	struct seam_driver *driver;
-	const char *root;        /* of host_memory.h; constant */
-	int node;                /* where pages are wanted; -1: anywhere. Constant */
+	const char *root; /* of host_memory.h; constant */
+	_Atomic int node; /* where pages are wanted, asked of the driver before the first segment; -1: anywhere, or not
+			     asked yet */
+	bool asked;       /* the one that calls the source */
 	_Atomic int refused;     /* errno of the system when it last refused to place pages; 0: it has not */
 	_Atomic uint64_t placed; /* segments that were placed on `node` */
 	struct seam_host_calls allocs, frees;

@@ -189,14 +189,15 @@ void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text)
 	char size[3][24];
 	const struct seam_host *host = &pool->host;
 	const struct seam_host_stats stats = stats_of(&pool->host);
+	const int node = atomic_load_explicit(&host->node, memory_order_relaxed);
 	const int refused = atomic_load_explicit(&host->refused, memory_order_relaxed);
 	seam__text_printf(text, "%s pinned, %s in use, peak %s", seam__text_size(size[0], stats.reserved_bytes),
 		seam__text_size(size[1], stats.held_bytes), seam__text_size(size[2], stats.reserved_bytes_peak));
 	put_limits(text, pool);
 	if (stats.placed != 0)
-		seam__text_printf(text, "; on NUMA node %d", host->node);
+		seam__text_printf(text, "; on NUMA node %d", node);
 	else if (refused != 0)
-		seam__text_printf(text, "; not placed on NUMA node %d: %s", host->node, strerror(refused));
+		seam__text_printf(text, "; not placed on NUMA node %d: %s", node, strerror(refused));
 }
 
 size_t seam_host_text(struct seam_pool *pool, char *text, size_t text_bytes)

@@ -202,7 +202,7 @@ Test(host, new_memory_is_asked_for_on_the_devices_node)
 	if (seam__numa_prefer(0, &refused))
 		seam__numa_forget();
 	(void)alloc(2 * MI, streams[0]);
-	cr_expect_eq(host.node, 0, "what the emulator says");
+	cr_expect_eq(atomic_load(&host.node), 0, "what the emulator says");
 	cr_expect_eq(atomic_load(&host.placed), refused == 0 ? 1 : 0);
 	cr_expect_eq(atomic_load(&host.refused), refused);
 	if (syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) == 0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 SAME = "same same same"
 REFUSED = "same same refused"  # PyTorch offers nothing of it with a pluggable allocator
 DIFFERS = "same differs refused"
+EXACT = "same differs same"  # pinned memory is PyTorch's own with a pluggable allocator
 PLUGGABLE = "none none same"  # what there is instead with a pluggable allocator
 NATIVE = "same none refused"  # PyTorch's segments, with pools that take theirs from Seam
 
@@ -254,10 +255,10 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("TestResizeStorageWithAddr", "test_resize_storage_with_addr_requires_zero_sized_source", "Differences.test_no_storage_comes_where_it_cannot", REFUSED),
     ("TestResizeStorageWithAddr", "test_resize_storage_with_size_zero_ignores_addr", "Differences.test_no_storage_comes_where_it_cannot", REFUSED),
     ("TestResizeStorageWithAddr", "test_resize_storage_negative_size_raises", "Figures.test_no_size_is_negative", SAME),
-    ("TestCachingHostAllocatorConfig", "test_max_round_threshold", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", SAME),
-    ("TestCachingHostAllocatorConfig", "test_max_cached_size", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", SAME),
-    ("TestCachingHostAllocatorConfig", "test_both_thresholds", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", SAME),
-    ("TestCachingHostAllocatorConfig", "test_round_threshold_larger_than_cached_size", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", SAME),
+    ("TestCachingHostAllocatorConfig", "test_max_round_threshold", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", EXACT),
+    ("TestCachingHostAllocatorConfig", "test_max_cached_size", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", EXACT),
+    ("TestCachingHostAllocatorConfig", "test_both_thresholds", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", EXACT),
+    ("TestCachingHostAllocatorConfig", "test_round_threshold_larger_than_cached_size", "PinnedLimits.test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept", EXACT),
     ("TestCachingHostAllocatorConfig", "test_unrounded_bucket_no_undersized_reuse", "PinnedLimits.test_a_request_does_not_get_less_than_it_asks_for", SAME),
     ("TestFXMemoryProfiler", "test_fx_memory_profiler_augmentation", "", COMPILER),
     ("TestMemoryViz", "test_format_flamegraph_download_moves_temp_file", "", "of pictures, not of memory"),
@@ -265,6 +266,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
 
 # Why the class is different: by the test that says so.
 REASONS = {
+    "test_what_is_beyond_a_limit_is_not_rounded_up_or_not_kept": "pinned memory is exact, and kept, at any size",
     "test_the_error_says_that_an_exbibyte_is_too_much": "the error says how much was asked for, however much it was",
     "test_small_blocks_come_from_segments_of_2_mib": SEGMENTS,
     "test_each_stream_of_a_capture_has_a_segment": SEGMENTS,
