@@ -117,7 +117,6 @@ uint64_t seam__host_fini(struct seam_host *host)
 
 static void reset(struct seam_host_calls *calls)
 {
-	atomic_store_explicit(&calls->total_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&calls->least_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&calls->most_ns, 0, memory_order_relaxed);
 }

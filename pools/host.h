@@ -29,7 +29,7 @@
 
 /* Driver calls of one kind, and their time on the host's clock. */
 struct seam_host_calls {
-	_Atomic uint64_t count, total_ns, least_ns, most_ns; /* since the last reset but for count; least: 0 if none */
+	_Atomic uint64_t count, total_ns, least_ns, most_ns; /* least and most: since the last reset; 0: none */
 };
 
 struct seam_host {

@@ -135,7 +135,7 @@ void seam__stream_ref(struct seam_stream *stream);
 void seam__stream_unref(struct seam_stream *stream);
 
 /* The stamp for what the stream's work so far may use. O(1), no driver call. A destroyed stream gets no more work: its
- * last cover answers for whatever is freed on it later. No stream never has any. */
+ * last cover answers for whatever is freed on it later. SEAM_NO_STREAM_HANDLE has none at all. */
 static inline uint64_t seam__stream_stamp(struct seam_stream *stream)
 {
 	if (stream->destroyed || stream->handle == SEAM_NO_STREAM_HANDLE)

@@ -98,7 +98,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_host(
 	struct seam_swap *swap, uint64_t ticket, size_t number, void **ret_host);
 
 /* The ticket is no more. Its host memory is free for others when the copies that are pending have passed; the device's
- * side of them is the caller's to order, as ever. No driver call. Errors: SEAM_NOT_FOUND, SEAM_FORKED. */
+ * side of them is the caller's to order, as ever. Never waits. Errors: SEAM_NOT_FOUND, SEAM_FORKED. */
 SEAM_API enum seam_rc seam_swap_drop(struct seam_swap *swap, uint64_t ticket);
 
 #define SEAM_SWAP_STATS_VERSION 1u

@@ -2,7 +2,6 @@
  * (torch_host_stats.cpp). */
 #include "torch_host.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include <c10/cuda/CUDAException.h>
@@ -132,6 +131,7 @@ c10::DataPtr TorchHost::allocate(size_t bytes)
 		block = take(bytes, pool);
 	std::lock_guard<std::mutex> guard(lock_);
 #if SEAM_TORCH_HAS_HOST_HISTORY
+	complete(block->ptr);
 	settle();
 	add(Entry::ALLOC, block->ptr, block->bytes, pool, context);
 #endif
@@ -158,8 +158,10 @@ bool TorchHost::note_free(TorchPinned *block)
 #endif
 	if (keep(block))
 		return false;
-	if (block->used)
+#if SEAM_TORCH_HAS_HOST_HISTORY
+	if (block->used && recording_)
 		leaving_[block->ptr] = *block;
+#endif
 	return true;
 }
 
@@ -184,14 +186,31 @@ void TorchHost::copy_data(void *to, const void *from, size_t bytes) const
 	std::memcpy(to, from, bytes);
 }
 
-bool TorchHost::record_event(void *ptr, void *context, c10::Stream stream)
+/* The block that the stream was recorded for, or NULL: the memory is not ours. The context is not the block's where a
+ * tensor was made of another one's memory (from_numpy(), from_blob()): then the pools are asked for the address, which
+ * most such memory is not in. */
+TorchPinned *TorchHost::record(void *ptr, void *context, cudaStream_t stream)
 {
 	TorchPinned *block = blocks_.known(context);
+	enum seam_rc rc = SEAM_NOT_FOUND;
+	if (block != nullptr)
+		rc = seam_host_record_stream(seam_torch_pool_made(block->device), block->ptr, stream);
+	for (int device = 0; block == nullptr && rc == SEAM_NOT_FOUND && device < SEAM_TORCH_DEVICES; device++) {
+		struct seam_pool *pool = seam_torch_pool_made(device);
+		rc = pool != nullptr ? seam_host_record_stream(pool, ptr, stream) : SEAM_NOT_FOUND;
+		if (rc == SEAM_OK)
+			block = blocks_.at(ptr);
+	}
+	TORCH_CHECK(rc == SEAM_OK || rc == SEAM_NOT_FOUND,
+		"Seam: pinned memory is not recorded on a stream: ", seam_rc_text(rc));
+	return rc == SEAM_OK ? block : nullptr;
+}
+
+bool TorchHost::record_event(void *ptr, void *context, c10::Stream stream)
+{
+	TorchPinned *block = record(ptr, context, c10::cuda::CUDAStream(stream).stream());
 	if (block == nullptr)
 		return own_ != nullptr && own_->record_event(ptr, context, stream);
-	auto *const handle = c10::cuda::CUDAStream(stream).stream();
-	const enum seam_rc rc = seam_host_record_stream(seam_torch_pool_made(block->device), block->ptr, handle);
-	TORCH_CHECK(rc == SEAM_OK, "Seam: pinned memory is not recorded on a stream: ", seam_rc_text(rc));
 	block->used = true;
 	return true;
 }
@@ -207,7 +226,7 @@ template <typename Visitor> void TorchHost::each_pool(Visitor visit)
 void TorchHost::empty_cache()
 {
 	flush();
-	free_all(take_released());
+	(void)end_released();
 	each_pool([](struct seam_pool *pool) {
 		const enum seam_rc rc = seam_host_trim(pool, 0, nullptr);
 		TORCH_CHECK(rc == SEAM_OK, "Seam: pinned memory is not given back: ", seam_rc_text(rc));
@@ -229,13 +248,10 @@ c10::MempoolId_t TorchHost::route()
 {
 	if (!routed_.load(std::memory_order_acquire))
 		return everybody;
-	std::vector<Route> routes;
-	{
-		std::lock_guard<std::mutex> guard(lock_);
-		routes = routes_;
-	}
 	const c10::Stream stream = c10::cuda::getCurrentCUDAStream().unwrap();
-	for (auto it = routes.rbegin(); it != routes.rend(); ++it) {
+	/* A filter is its graph's, which may go as soon as the filter is closed. */
+	std::shared_lock<std::shared_mutex> guard(routes_lock_);
+	for (auto it = routes_.rbegin(); it != routes_.rend(); ++it) {
 		if (it->filter(stream))
 			return it->id;
 	}
@@ -271,71 +287,93 @@ bool TorchHost::keep(TorchPinned *block)
 	return true;
 }
 
-/* The blocks of pools without a use. None while a filter is open: their graphs may be replayed still, and a capture
- * forbids to wait. */
-std::vector<TorchPinned *> TorchHost::take_released()
+/* Pools without a use are gone, and their blocks nobody's, once the device has done what it was given: replays of
+ * graphs may be pending, on any stream. Not while a filter is open, for a capture forbids to wait, nor where a wait
+ * fails: what stays is ended by the next release, end or empty_cache(). False: something stays. */
+bool TorchHost::end_released()
 {
-	std::vector<TorchPinned *> blocks;
-	std::lock_guard<std::mutex> guard(lock_);
-	for (auto it = privates_.begin(); routes_.empty() && it != privates_.end();) {
-		Private &pool = it->second;
-		if (pool.uses > 0) {
-			++it;
-			continue;
+	std::vector<c10::MempoolId_t> released;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		for (const auto &[id, pool] : privates_) {
+			if (pool.uses == 0)
+				released.push_back(id);
 		}
-		blocks.insert(blocks.end(), pool.used.begin(), pool.used.end());
-		for (const auto &[bytes, block] : pool.unused)
-			blocks.push_back(block);
-		it = privates_.erase(it);
 	}
-	return blocks;
-}
-
-/* They are nobody's once the device has done what it was given: replays of graphs may be pending, on any stream. */
-void TorchHost::free_all(const std::vector<TorchPinned *> &blocks)
-{
-	if (blocks.empty())
-		return;
-	each_pool([](struct seam_pool *pool) {
-		const enum seam_rc rc = seam_device_wait(pool);
-		TORCH_CHECK(rc == SEAM_OK, "Seam: a private pool of pinned memory stays: ", seam_rc_text(rc));
-	});
+	bool waited = !routed_.load(std::memory_order_acquire);
+	if (released.empty() || !waited)
+		return released.empty();
+	each_pool([&waited](struct seam_pool *pool) { waited = seam_device_wait(pool) == SEAM_OK && waited; });
+	if (!waited)
+		return false;
+	std::vector<TorchPinned *> blocks;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		for (const c10::MempoolId_t &id : released) {
+			auto it = privates_.find(id);
+			if (it == privates_.end() || it->second.uses > 0)
+				continue;
+			blocks.insert(blocks.end(), it->second.used.begin(), it->second.used.end());
+			for (const auto &[bytes, block] : it->second.unused)
+				blocks.push_back(block);
+			privates_.erase(it);
+		}
+	}
 	for (TorchPinned *block : blocks)
 		part(block);
+	return true;
 }
 
 #if SEAM_TORCH_HAS_HOST_POOLS
 void TorchHost::begin_allocate_to_pool(c10::MempoolId_t id, std::function<bool(c10::Stream)> filter)
 {
 	begin_notes();
-	std::lock_guard<std::mutex> guard(lock_);
-	privates_[id].uses++;
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		privates_[id].uses++;
+	}
+	std::unique_lock<std::shared_mutex> guard(routes_lock_);
 	routes_.push_back({id, std::move(filter)});
 	routed_.store(true, std::memory_order_release);
 }
 
+/* The newest filter of that name, or all, are asked no more. False: there is none. */
+bool TorchHost::close_routes(c10::MempoolId_t id, bool all)
+{
+	std::unique_lock<std::shared_mutex> guard(routes_lock_);
+	bool closed = false;
+	for (auto it = routes_.rbegin(); it != routes_.rend() && (all || !closed);) {
+		const bool is_it = it->id == id;
+		it = is_it ? std::make_reverse_iterator(routes_.erase(std::next(it).base())) : std::next(it);
+		closed = closed || is_it;
+	}
+	routed_.store(!routes_.empty(), std::memory_order_release);
+	return closed;
+}
+
 void TorchHost::end_allocate_to_pool(c10::MempoolId_t id)
 {
-	{
-		std::lock_guard<std::mutex> guard(lock_);
-		auto newest =
-			std::find_if(routes_.rbegin(), routes_.rend(), [&](const Route &at) { return at.id == id; });
-		TORCH_CHECK(newest != routes_.rend(), "Seam: no private pool of pinned memory is open by that name");
-		routes_.erase(std::next(newest).base());
-		routed_.store(!routes_.empty(), std::memory_order_release);
-	}
-	free_all(take_released());
+	if (close_routes(id, false))
+		(void)end_released();
+	else if (own_ != nullptr)
+		own_->end_allocate_to_pool(id); /* begun before pinned memory was Seam's */
 }
 
 void TorchHost::release_pool(c10::MempoolId_t id)
 {
+	int uses = -1;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
 		auto pool = privates_.find(id);
-		TORCH_CHECK(pool != privates_.end() && pool->second.uses > 0, "Seam: no private pool of pinned memory");
-		pool->second.uses--;
+		if (pool != privates_.end() && pool->second.uses > 0)
+			uses = --pool->second.uses;
 	}
-	free_all(take_released());
+	if (uses < 0 && own_ != nullptr)
+		own_->release_pool(id);
+	if (uses == 0) {
+		(void)close_routes(id, true); /* of a capture that failed before its end */
+		(void)end_released();
+	}
 }
 #endif
 

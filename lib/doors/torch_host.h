@@ -1,6 +1,6 @@
 /* torch_host.h: Seam as PyTorch's allocator of pinned host memory: the whole of at::HostAllocator.
  *
- * What pin_memory=True, data loaders, FSDP and offloading ask for. Every byte comes from the C core (seam_host_alloc()
+ * It serves pin_memory=True, data loaders, FSDP and offloading. Every byte comes from the C core (seam_host_alloc()
  * and its like), of SEAM_NO_STREAM, as PyTorch names streams only when it copies. The pool is that of the thread's
  * current device, so that the memory lies beside it; a device that has no pool yet is not given one, if another has.
  *
@@ -16,7 +16,8 @@
  * memory or for figures no block is at hand, but for what other threads free meanwhile.
  *
  * Locks: `lock_` guards everything below it; the core is called under it only for questions. Contexts are gathered, and
- * filters asked, without it. Thread safety: everything may be called from any thread.
+ * filters asked, without it; `routes_lock_` is never held together with it. Thread safety: everything may be called
+ * from any thread.
  */
 #ifndef SEAM_TORCH_HOST_H
 #define SEAM_TORCH_HOST_H
@@ -24,6 +25,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -115,8 +117,9 @@ private:
 	void part(TorchPinned *block);
 	void flush();
 	TorchHostTotals totals() const;
-	void free_all(const std::vector<TorchPinned *> &blocks);
-	std::vector<TorchPinned *> take_released();
+	TorchPinned *record(void *ptr, void *context, cudaStream_t stream);
+	bool end_released();
+	bool close_routes(c10::MempoolId_t id, bool all);
 	void begin_notes();
 	[[noreturn]] void fail(size_t bytes, struct seam_pool *pool, enum seam_rc rc) const;
 
@@ -127,6 +130,7 @@ private:
 	TorchContext gather(Level level) const;
 	void add(Entry::Action action, const void *ptr, size_t bytes, const c10::MempoolId_t &pool,
 		TorchContext context);
+	void complete(void *ptr);
 	void settle();
 	void follow_segments(const std::map<uint64_t, uint64_t> &now);
 
@@ -148,11 +152,13 @@ private:
 	std::atomic<bool> notes_{false};
 	std::atomic<bool> routed_{false}; /* a filter is open */
 
+	std::shared_mutex routes_lock_;
+	std::vector<Route> routes_; /* routes_lock_, which is held while filters are asked. Oldest first */
+
 	mutable std::mutex lock_;
 	std::unordered_map<void *, TorchPinned *> noted_;
 	std::unordered_map<void *, TorchPinned> leaving_;
 	std::map<c10::MempoolId_t, Private> privates_;
-	std::vector<Route> routes_; /* oldest first */
 	TorchHostBefore before_;
 };
 

@@ -218,10 +218,20 @@ void TorchHost::follow_segments(const std::map<uint64_t, uint64_t> &now)
 	segments_ = now;
 }
 
+/* The core has given that address again, so what was freed there is complete. With the lock. */
+void TorchHost::complete(void *ptr)
+{
+	auto found = leaving_.find(ptr);
+	if (found == leaving_.end())
+		return;
+	add(Entry::FREE_COMPLETED, ptr, found->second.bytes, found->second.pool, found->second.context);
+	leaving_.erase(found);
+}
+
 /* What the core has done meanwhile: frees that are complete, segments. With the lock. */
 void TorchHost::settle()
 {
-	if (!recording_.load(std::memory_order_relaxed) && leaving_.empty())
+	if (!recording_.load(std::memory_order_relaxed))
 		return;
 	std::map<uint64_t, uint64_t> ranges;
 	std::unordered_map<uint64_t, enum seam_block_state> states;
@@ -234,7 +244,7 @@ void TorchHost::settle()
 	}
 	for (auto it = leaving_.begin(); it != leaving_.end();) {
 		auto found = states.find(reinterpret_cast<uint64_t>(it->first));
-		/* Live: given again, and not noted yet; or the core does not have it back yet. */
+		/* Live: the core does not have it back yet, or has given it again to one that is about to be noted. */
 		if (found != states.end() &&
 			(found->second == SEAM_BLOCK_PENDING || found->second == SEAM_BLOCK_LIVE)) {
 			++it;
@@ -259,6 +269,8 @@ void TorchHost::record_history(
 	if (clear)
 		entries_.clear();
 	recording_ = enabled;
+	if (!enabled)
+		leaving_.clear();
 	/* A recording begins with what is pinned then. */
 	if (enabled && entries_.in_order().empty()) {
 		leaving_.clear();

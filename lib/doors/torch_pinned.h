@@ -3,9 +3,10 @@
  * A block's address here is what PyTorch keeps as the context of a tensor's memory. PyTorch asks about contexts that
  * are somebody else's, which must not be read: blocks lie in one range of addresses, so that a comparison tells.
  *
- * What came back last is kept at hand, one block for each of some classes of sizes: programs mostly ask for what they
- * have just given back, and then neither a lock is taken nor the core called. Whoever asks for another size, or looks
- * at figures, has them all go to the core first (TorchHost), so that memory and peaks are as they would be without.
+ * The blocks that came back last are kept at hand, one for each of some classes of sizes: programs mostly ask for what
+ * they have just given back, and then neither a lock is taken nor the core called. Whoever asks for another size, or
+ * looks at figures, has them all go to the core first (TorchHost), so that memory and peaks are as they would be
+ * without.
  *
  * Not here: which blocks may be kept at hand. Thread safety: everything may be called from any thread.
  */
@@ -61,8 +62,20 @@ public:
 	{
 		block->context = nullptr;
 		std::lock_guard<std::mutex> guard(lock_);
+		block->ptr = nullptr;
 		block->next = idle_;
 		idle_ = block;
+	}
+
+	/* The block that begins at `ptr`, or NULL. Looks at all of them: for memory that is known to be a block's. */
+	TorchPinned *at(const void *ptr)
+	{
+		std::lock_guard<std::mutex> guard(lock_);
+		for (size_t i = 0; i < made_; i++) {
+			if (first_[i].ptr == ptr)
+				return &first_[i];
+		}
+		return nullptr;
 	}
 
 	/* The block whose address `context` is, or NULL. */

@@ -202,7 +202,7 @@ static void check_order(void)
 	begin(&r, 1, &config);
 	struct seam_driver *d = r.d;
 	struct copy *c = r.copies;
-	MUST(seam__emu_open(d, 1, &other));
+	MUST((int)seam__emu_open(d, 1, &other));
 	MUST(seam__drv_direct_alloc(other, G, &direct));
 
 	MUST(launch(d, r.streams[1], r.va + G, 512, true, 1000000));

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import threading
 
 import torch
-from device import MIB, MINOR, DeviceTest, block, differs, only, since
+from device import MIB, MINOR, DeviceTest, block, differs, only, since, work
 
 TAKEN = "allocated_bytes.current" if MINOR >= 10 else "reserved_bytes.current"  # from the system
 
@@ -80,10 +81,24 @@ class Pinned(DeviceTest):
         self.assertEqual(counted["num_host_alloc"], 1)
         self.assertEqual(counted["host_alloc_time.count"], 1)
         torch.cuda.reset_peak_host_memory_stats()
-        self.assertEqual(torch.cuda.host_memory_stats()["active_bytes.peak"], 0)
+        after = torch.cuda.host_memory_stats()
+        self.assertEqual((after["active_bytes.peak"], after["host_alloc_time.total"]), (0, counted["host_alloc_time.total"]))
         kept = pinned(MIB)
         self.assertEqual(torch.cuda.host_memory_stats()["active_bytes.peak"], MIB)
         del kept
+
+    def test_memory_by_another_name_is_recorded(self) -> None:
+        kept = pinned(3 * MIB).fill_(7)
+        stream, target = torch.cuda.Stream(), block(3)
+        work(stream)
+        other = torch.frombuffer((ctypes.c_byte * (3 * MIB)).from_address(kept.data_ptr()), dtype=torch.uint8)
+        with torch.cuda.stream(stream):
+            target.copy_(other, non_blocking=True)
+        address = kept.data_ptr()
+        del kept, other
+        if not stream.query():
+            self.assertNotEqual(pinned(3 * MIB).data_ptr(), address)
+        stream.synchronize()
 
     def test_threads_do_not_share_what_is_in_use(self) -> None:
         failed: list[str] = []

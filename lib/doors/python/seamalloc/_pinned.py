@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _torch
 from ._figures import host_text
-from ._library import Error, check, library, pool
+from ._library import Error, check, library, pool, pools
 
 if TYPE_CHECKING:
     import torch
@@ -18,9 +18,9 @@ NO_STREAM = ctypes.c_void_p(-1)  # SEAM_NO_STREAM
 
 
 def _give_back(device: int, ptr: int) -> None:
-    """PyTorch does not tell which streams copy to or from the memory: whatever the device has been given may."""
-    rc = library().seam_device_wait(pool(device))
-    if rc == 0:  # else, in a capture say, it stays: a graph may copy again
+    """PyTorch does not tell which streams copy to or from the memory: whatever any device has been given may."""
+    # Where one cannot be waited for, in a capture say, the memory stays: a graph may copy again.
+    if all(library().seam_device_wait(made) == 0 for made in pools()):
         library().seam_host_free(pool(device), ptr)
 
 
