@@ -137,6 +137,9 @@ c10::DataPtr TorchHost::allocate(size_t bytes)
 #endif
 	block->context = std::move(context);
 	noted_[block->ptr] = block;
+	auto owner = privates_.find(pool);
+	if (owner != privates_.end())
+		owner->second.gave = true;
 	return {block->ptr, block, &delete_pinned, c10::Device(c10::kCPU)};
 }
 
@@ -295,9 +298,11 @@ bool TorchHost::end_released()
 	std::vector<c10::MempoolId_t> released;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
-		for (const auto &[id, pool] : privates_) {
-			if (pool.uses == 0)
-				released.push_back(id);
+		for (auto it = privates_.begin(); it != privates_.end();) {
+			const bool ends = it->second.uses == 0;
+			if (ends && it->second.gave)
+				released.push_back(it->first);
+			it = ends && !it->second.gave ? privates_.erase(it) : std::next(it);
 		}
 	}
 	bool waited = !routed_.load(std::memory_order_acquire);

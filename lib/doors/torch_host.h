@@ -96,6 +96,7 @@ private:
 	/* A private pool: blocks that came back to it, for nobody else before its last release. */
 	struct Private {
 		int uses = 0;
+		bool gave = false; /* a block, which a graph may read: its end waits for the device */
 		std::multimap<size_t, TorchPinned *>
 			unused;                  /* by size: no stream has used them, so they may be given again */
 		std::vector<TorchPinned *> used; /* kept for the pool's graphs */
