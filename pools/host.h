@@ -4,14 +4,14 @@
  * any size. It is a store (vmm/store.h) over the driver's host_alloc and host_free: stream-ordered reuse,
  * record_stream, trim and limits are those of blocks on the device, and memory may be of no stream, for the host alone
  * (SEAM_NO_STREAM). A free records events on the streams that used the block: what they are given later is not waited
- * for. After init, use seam__store_*() on `store`; addresses are host pointers.
+ * for. After init, use seam__store_*() on `store`, fini included; addresses are host pointers.
  *
  * It grows only into what the control groups of the process leave: memory that is pinned beyond that would have the
  * process killed. New memory lies on the device's NUMA node, where the system allows it.
  *
  * Not here: registering memory that others allocated; copies.
  *
- * Invariants: HM1 what the driver gave and has not back is what the store holds reserved. Locks: the store's; the
+ * Invariants: the store's (seam__store_check()). Locks: the store's; the
  * figures of driver calls are atomic, and may be a call apart from each other.
  */
 #ifndef SEAM_POOLS_HOST_H
@@ -57,14 +57,8 @@ struct seam_host_config {
 SEAM_MUST_USE enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_config *config,
 	struct seam_driver *driver, struct seam_meta *meta);
 
-/* As seam__store_fini(). */
-uint64_t seam__host_fini(struct seam_host *host);
-
-/* The times and sizes of driver calls count from here. */
+/* The shortest and the longest driver call are of those from here on. */
 void seam__host_reset_calls(struct seam_host *host);
-
-/* Name of the first broken invariant, or NULL. Takes the store's lock. */
-const char *seam__host_check(struct seam_host *host);
 
 static inline void *seam__host_pointer(uint64_t va)
 {

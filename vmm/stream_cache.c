@@ -339,7 +339,7 @@ enum seam_rc seam__cache_free(struct seam_cache *cache, uint64_t va)
 	block->stamp = seam__stream_stamp(block->stream);
 	for (struct seam_cache_use *use = block->uses; use != NULL; use = use->next) {
 		use->stamp = seam__stream_stamp(use->stream);
-		/* Where it fails (a capture, say) who asks next does it. */
+		/* Where it fails (a capture, say) the next poll does it. */
 		enum seam_rc ignored = cache->config.covers_frees ? seam__stream_cover(use->stream) : SEAM_OK;
 		(void)ignored;
 	}

@@ -1,4 +1,4 @@
-/* host.h: what a pool's pinned host memory is doing: figures, blocks, trims, and words for when it runs out.
+/* host.h: a pool's pinned host memory: its figures, its blocks, trims, and words for when it runs out.
  *
  * The memory itself: seam_host_alloc() and its like in seam.h. Pinned memory is never taken beyond host_capacity_bytes,
  * nor beyond what the control groups of the process leave (their limit less what they hold, cached files aside): there
@@ -55,7 +55,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_host_blocks(
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_trim(
 	struct seam_pool *pool, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
-/* Pinned memory in words, a line without its end: what is pinned, what limits it, and where it lies. Writes at most
+/* Pinned memory in words, a line without its end: how much is pinned, its limits, and its NUMA node. Writes at most
  * text_bytes, with a final zero unless that is 0, and returns the length of all of it. */
 SEAM_API size_t seam_host_text(struct seam_pool *pool, char *text, size_t text_bytes);
 

@@ -12,7 +12,7 @@
  *     seam_swap_await(swap, ticket, stream)          the tensors may be used on `stream` now
  *     seam_swap_drop(swap, ticket)
  *
- * Not here: what is to be copied, and when. Contents of tensors mean nothing to the engine.
+ * Not here: the choice of tensors and moments. Contents of tensors mean nothing to the engine.
  *
  * Addresses of tensors are device memory that the pool's device can reach, of the pool or not. The host memory is the
  * pool's own (seam_host_alloc()): its sizes, its limit host_capacity_bytes, its reuse in stream order.

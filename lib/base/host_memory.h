@@ -1,6 +1,6 @@
 /* host_memory.h: how much memory of the host this process may have: the machine's, and what its control groups leave.
  *
- * Not here: who takes it (pools/host.h). What is read is of the moment: other processes of a group take memory too.
+ * Not here: taking it (pools/host.h). The figures are of the moment: other processes of a group take memory too.
  * Every file that is missing, or cannot be understood, limits nothing. No state; any thread.
  */
 #ifndef SEAM_BASE_HOST_MEMORY_H

@@ -1,11 +1,11 @@
-/* live.h: what is live, by address: a table from the address of a block to the caller's node.
+/* live.h: live things by their addresses: a table from the address of a block to the caller's node.
  *
  * Every free looks here for a block that was last touched long ago, so that what it takes is how many cache lines it
  * reads: one, as a rule. Addresses and pointers lie in one array; a block's place follows from its address, and it lies
  * there or in one of the next that are taken without a gap. A place that is left is filled by a block that it
  * displaced. The array never becomes smaller.
  *
- * Not here: what a node is. Blocks of plans (lib/runtime).
+ * Not here: the nodes. Blocks of plans (lib/runtime).
  *
  * Invariants (seam__live_check)
  *   LV1  an address is there once, and no place from its own to where it lies is empty

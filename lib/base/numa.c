@@ -31,7 +31,7 @@ bool seam__numa_prefer(int node, int *ret_errno)
 
 void seam__numa_forget(void)
 {
-	/* What was allowed a moment ago; where it fails, pages still come from somewhere. */
+	/* It was allowed a moment ago; where it fails, pages still come from somewhere. */
 	long ignored = syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0UL);
 	(void)ignored;
 }

@@ -138,7 +138,7 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 		rc = init_device_memory(pool);
 	if (rc != SEAM_OK) {
 		seam__runtime_destroy(pool->runtime);
-		(void)seam__host_fini(&pool->host);
+		(void)seam__store_fini(&pool->host.store);
 	}
 	return rc;
 }
@@ -149,7 +149,7 @@ static void fini_parts(struct seam_pool *pool)
 	seam__runtime_destroy(pool->runtime); /* before the engine: streams and uses are its own */
 	fini_device_memory(pool);
 	seam__private_fini(pool);
-	(void)seam__host_fini(&pool->host); /* blocks that are live die with the pool */
+	(void)seam__store_fini(&pool->host.store); /* blocks that are live die with the pool */
 	seam__recorder_destroy(pool->recorder);
 }
 
@@ -193,6 +193,8 @@ static enum seam_rc check_host_capacity(const struct seam_config *config, char *
 {
 	char asked[24], most[24];
 	struct seam_host_memory memory;
+	if (config->host_capacity_bytes == 0)
+		return SEAM_OK;
 	seam__host_memory_get("", &memory);
 	if (config->host_capacity_bytes <= memory.most_bytes)
 		return SEAM_OK;
@@ -298,7 +300,7 @@ const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 
 const char *seam__pool_check(struct seam_pool *pool)
 {
-	const char *broken = seam__host_check(&pool->host);
+	const char *broken = seam__store_check(&pool->host.store);
 	if (broken == NULL && pool->plain != NULL)
 		return seam__store_check(pool->plain);
 	seam__pool_stop(pool);

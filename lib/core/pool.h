@@ -155,7 +155,7 @@ uint64_t seam__pool_capacity(const struct seam_pool *pool);
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
 void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_stats);
 
-/* What seam_host_text() says. */
+/* The text of seam_host_text(). */
 struct seam_text;
 void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text);
 

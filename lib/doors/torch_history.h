@@ -38,6 +38,11 @@ public:
 		oldest_ = 0;
 	}
 
+	bool empty() const
+	{
+		return entries_.empty();
+	}
+
 	void add(Entry entry)
 	{
 		if (entries_.size() < limit_) {

@@ -2,6 +2,7 @@
  * (torch_host_stats.cpp). */
 #include "torch_host.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <c10/cuda/CUDAException.h>
@@ -69,13 +70,15 @@ void TorchHost::fail(size_t bytes, struct seam_pool *pool, enum seam_rc rc) cons
 /* A block to the core, which alone knows when the streams that used it have passed. */
 void TorchHost::part(TorchPinned *block)
 {
+	void *const ptr = block->ptr;
+	const int device = block->device;
+	blocks_.drop(block); /* first: the core may give the address to another thread at once */
 	/* It is the core's block: it cannot be refused. After a fork nothing is given back. */
-	const enum seam_rc ignored = seam_host_free(seam_torch_pool_made(block->device), block->ptr);
+	const enum seam_rc ignored = seam_host_free(seam_torch_pool_made(device), ptr);
 	(void)ignored;
-	blocks_.drop(block);
 }
 
-/* What is at hand goes to the core. */
+/* The blocks at hand go to the core. */
 void TorchHost::flush()
 {
 	at_hand_.flush([this](TorchPinned *block) { part(block); });
@@ -218,18 +221,10 @@ bool TorchHost::record_event(void *ptr, void *context, c10::Stream stream)
 	return true;
 }
 
-template <typename Visitor> void TorchHost::each_pool(Visitor visit)
-{
-	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
-		if (struct seam_pool *pool = seam_torch_pool_made(device))
-			visit(pool);
-	}
-}
-
 void TorchHost::empty_cache()
 {
 	flush();
-	(void)end_released();
+	end_released();
 	each_pool([](struct seam_pool *pool) {
 		const enum seam_rc rc = seam_host_trim(pool, 0, nullptr);
 		TORCH_CHECK(rc == SEAM_OK, "Seam: pinned memory is not given back: ", seam_rc_text(rc));
@@ -276,7 +271,7 @@ TorchPinned *TorchHost::take_again(size_t bytes, const c10::MempoolId_t &id)
 	return block;
 }
 
-/* Whether a private pool takes the block that is freed. With the lock. */
+/* True if a private pool takes the block that is freed. With the lock. */
 bool TorchHost::keep(TorchPinned *block)
 {
 	auto pool = privates_.find(block->pool);
@@ -292,8 +287,8 @@ bool TorchHost::keep(TorchPinned *block)
 
 /* Pools without a use are gone, and their blocks nobody's, once the device has done what it was given: replays of
  * graphs may be pending, on any stream. Not while a filter is open, for a capture forbids to wait, nor where a wait
- * fails: what stays is ended by the next release, end or empty_cache(). False: something stays. */
-bool TorchHost::end_released()
+ * fails: what stays is ended by the next release, end or empty_cache(). */
+void TorchHost::end_released()
 {
 	std::vector<c10::MempoolId_t> released;
 	{
@@ -307,10 +302,10 @@ bool TorchHost::end_released()
 	}
 	bool waited = !routed_.load(std::memory_order_acquire);
 	if (released.empty() || !waited)
-		return released.empty();
+		return;
 	each_pool([&waited](struct seam_pool *pool) { waited = seam_device_wait(pool) == SEAM_OK && waited; });
 	if (!waited)
-		return false;
+		return;
 	std::vector<TorchPinned *> blocks;
 	{
 		std::lock_guard<std::mutex> guard(lock_);
@@ -326,7 +321,6 @@ bool TorchHost::end_released()
 	}
 	for (TorchPinned *block : blocks)
 		part(block);
-	return true;
 }
 
 #if SEAM_TORCH_HAS_HOST_POOLS
@@ -346,20 +340,21 @@ void TorchHost::begin_allocate_to_pool(c10::MempoolId_t id, std::function<bool(c
 bool TorchHost::close_routes(c10::MempoolId_t id, bool all)
 {
 	std::unique_lock<std::shared_mutex> guard(routes_lock_);
-	bool closed = false;
-	for (auto it = routes_.rbegin(); it != routes_.rend() && (all || !closed);) {
-		const bool is_it = it->id == id;
-		it = is_it ? std::make_reverse_iterator(routes_.erase(std::next(it).base())) : std::next(it);
-		closed = closed || is_it;
-	}
+	const auto is_it = [&id](const Route &route) { return route.id == id; };
+	const size_t before = routes_.size();
+	const auto newest = std::find_if(routes_.rbegin(), routes_.rend(), is_it);
+	if (all)
+		std::erase_if(routes_, is_it);
+	else if (newest != routes_.rend())
+		routes_.erase(std::next(newest).base());
 	routed_.store(!routes_.empty(), std::memory_order_release);
-	return closed;
+	return routes_.size() < before;
 }
 
 void TorchHost::end_allocate_to_pool(c10::MempoolId_t id)
 {
 	if (close_routes(id, false))
-		(void)end_released();
+		end_released();
 	else if (own_ != nullptr)
 		own_->end_allocate_to_pool(id); /* begun before pinned memory was Seam's */
 }
@@ -377,7 +372,7 @@ void TorchHost::release_pool(c10::MempoolId_t id)
 		own_->release_pool(id);
 	if (uses == 0) {
 		(void)close_routes(id, true); /* of a capture that failed before its end */
-		(void)end_released();
+		end_released();
 	}
 }
 #endif

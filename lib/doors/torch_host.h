@@ -55,6 +55,15 @@ struct TorchHostTotals : TorchHostBefore {
 	struct seam_host_stats now = {};
 };
 
+/* Calls visit(pool) for the pool of each device that has one. */
+template <typename Visitor> void each_pool(Visitor visit)
+{
+	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
+		if (struct seam_pool *pool = seam_torch_pool_made(device))
+			visit(pool);
+	}
+}
+
 class TorchHost : public at::HostAllocator
 {
 public:
@@ -89,7 +98,7 @@ public:
 	void record_external_unregister(void *ptr) override;
 #endif
 
-	/* What allocate()'s deleter calls. */
+	/* For allocate()'s deleter. */
 	void give_back(void *context);
 
 private:
@@ -107,8 +116,6 @@ private:
 		std::function<bool(c10::Stream)> filter;
 	};
 
-	template <typename Visitor> static void each_pool(Visitor visit);
-
 	TorchPinned *take(size_t bytes, const c10::MempoolId_t &pool);
 	TorchPinned *take_at_hand(size_t bytes);
 	TorchPinned *take_again(size_t bytes, const c10::MempoolId_t &pool);
@@ -119,7 +126,7 @@ private:
 	void flush();
 	TorchHostTotals totals() const;
 	TorchPinned *record(void *ptr, void *context, cudaStream_t stream);
-	bool end_released();
+	void end_released();
 	bool close_routes(c10::MempoolId_t id, bool all);
 	void begin_notes();
 	[[noreturn]] void fail(size_t bytes, struct seam_pool *pool, enum seam_rc rc) const;

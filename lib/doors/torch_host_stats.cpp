@@ -76,15 +76,13 @@ c10::CachingAllocator::DurationStat duration(uint64_t total_ns, uint64_t calls, 
 TorchHostTotals TorchHost::totals() const
 {
 	TorchHostTotals totals;
-	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
-		if (struct seam_pool *pool = seam_torch_pool_made(device))
-			add_pool(pool, &totals);
-	}
-	/* What was taken and given back without the core. */
-	totals.allocs += at_hand_.taken();
-	totals.parts += at_hand_.taken();
-	totals.alloc_bytes += at_hand_.taken_bytes();
-	totals.part_bytes += at_hand_.taken_bytes();
+	each_pool([&totals](struct seam_pool *pool) { add_pool(pool, &totals); });
+	/* Blocks that were given and came back without the core. */
+	const uint64_t taken = at_hand_.taken(), taken_bytes = at_hand_.taken_bytes();
+	totals.allocs += taken;
+	totals.parts += taken;
+	totals.alloc_bytes += taken_bytes;
+	totals.part_bytes += taken_bytes;
 	return totals;
 }
 
@@ -137,10 +135,7 @@ void TorchHost::reset_accumulated_stats()
 void TorchHost::reset_peak_stats()
 {
 	flush();
-	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
-		if (struct seam_pool *pool = seam_torch_pool_made(device))
-			seam_host_reset_peaks(pool);
-	}
+	each_pool(seam_host_reset_peaks);
 }
 
 #if SEAM_TORCH_HAS_HOST_HISTORY
@@ -152,10 +147,7 @@ namespace
 std::vector<struct seam_block_info> blocks_of_all()
 {
 	std::vector<struct seam_block_info> all;
-	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
-		struct seam_pool *pool = seam_torch_pool_made(device);
-		if (pool == nullptr)
-			continue;
+	each_pool([&all](struct seam_pool *pool) {
 		size_t count = 0;
 		std::vector<struct seam_block_info> blocks;
 		enum seam_rc rc = seam_host_blocks(pool, nullptr, 0, &count);
@@ -165,7 +157,7 @@ std::vector<struct seam_block_info> blocks_of_all()
 		}
 		if (rc == SEAM_OK)
 			all.insert(all.end(), blocks.begin(), blocks.begin() + static_cast<ptrdiff_t>(count));
-	}
+	});
 	return all;
 }
 
@@ -228,7 +220,7 @@ void TorchHost::complete(void *ptr)
 	leaving_.erase(found);
 }
 
-/* What the core has done meanwhile: frees that are complete, segments. With the lock. */
+/* Frees that have become complete, and segments that came and went. With the lock. */
 void TorchHost::settle()
 {
 	if (!recording_.load(std::memory_order_relaxed))
@@ -272,7 +264,7 @@ void TorchHost::record_history(
 	if (!enabled)
 		leaving_.clear();
 	/* A recording begins with what is pinned then. */
-	if (enabled && entries_.in_order().empty()) {
+	if (enabled && entries_.empty()) {
 		leaving_.clear();
 		segments_.clear();
 		settle();

@@ -142,7 +142,7 @@ SEAM_TORCH_EXPORT int seam_torch_class_pin(char *error, size_t error_bytes)
 	}
 }
 
-/* Whether it is. */
+/* 1 if it is, else 0. */
 SEAM_TORCH_EXPORT int seam_torch_class_is_pinned(void)
 {
 	const HostRegistry registry;

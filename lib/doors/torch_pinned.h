@@ -4,8 +4,8 @@
  * are somebody else's, which must not be read: blocks lie in one range of addresses, so that a comparison tells.
  *
  * The blocks that came back last are kept at hand, one for each of some classes of sizes: programs mostly ask for what
- * they have just given back, and then neither a lock is taken nor the core called. Whoever asks for another size, or
- * looks at figures, has them all go to the core first (TorchHost), so that memory and peaks are as they would be
+ * they have just given back, and then neither a lock is taken nor the core called. Before another size is asked for, or
+ * figures are looked at, they all go to the core (TorchHost), so that memory and peaks are as they would be
  * without.
  *
  * Not here: which blocks may be kept at hand. Thread safety: everything may be called from any thread.

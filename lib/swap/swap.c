@@ -320,11 +320,17 @@ enum seam_rc seam_swap_in(struct seam_swap *swap, uint64_t ticket, void *const *
 
 /* ---- waiting ---- */
 
-static void count_wait(struct seam_swap *swap, uint64_t *counter)
+/* The end of a wait for a ticket that was held for it. */
+static enum seam_rc end_wait(struct seam_swap *swap, struct seam_ticket *held, enum seam_rc rc, uint64_t *counter)
 {
-	seam__mutex_lock(&swap->tickets.lock);
-	++*counter;
-	seam__mutex_unlock(&swap->tickets.lock);
+	if (rc == SEAM_OK) {
+		seam__mutex_lock(&swap->tickets.lock);
+		++*counter;
+		seam__mutex_unlock(&swap->tickets.lock);
+	}
+	seam__ticket_release(&swap->tickets, held);
+	count_failure(swap, rc);
+	return rc;
 }
 
 enum seam_rc seam_swap_await(struct seam_swap *swap, uint64_t ticket, void *stream)
@@ -339,11 +345,7 @@ enum seam_rc seam_swap_await(struct seam_swap *swap, uint64_t ticket, void *stre
 	if (rc == SEAM_OK)
 		rc = seam__driver_rc(
 			seam__drv_stream_wait_event(swap->pool->driver, handle_of(stream), held->event->event));
-	if (rc == SEAM_OK)
-		count_wait(swap, &swap->tickets.stats.awaits);
-	seam__ticket_release(&swap->tickets, held);
-	count_failure(swap, rc);
-	return rc;
+	return end_wait(swap, held, rc, &swap->tickets.stats.awaits);
 }
 
 enum seam_rc seam_swap_join(struct seam_swap *swap, uint64_t ticket)
@@ -355,11 +357,7 @@ enum seam_rc seam_swap_join(struct seam_swap *swap, uint64_t ticket)
 	if (held == NULL)
 		return SEAM_NOT_FOUND;
 	rc = seam__driver_rc(seam__drv_event_sync(swap->pool->driver, held->event->event));
-	if (rc == SEAM_OK)
-		count_wait(swap, &swap->tickets.stats.joins);
-	seam__ticket_release(&swap->tickets, held);
-	count_failure(swap, rc);
-	return rc;
+	return end_wait(swap, held, rc, &swap->tickets.stats.joins);
 }
 
 /* ---- tickets ---- */

@@ -228,7 +228,7 @@ Test(host, driver_calls_are_counted_by_size)
 	uint64_t va = 0;
 	cr_assert_eq(seam__store_alloc(store, 5 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
 	cr_expect_eq(atomic_load(&host.allocs.count), stats().grows + 1);
-	cr_assert_null(seam__host_check(&host));
+	cr_assert_null(seam__store_check(store));
 }
 
 struct live {
