@@ -279,8 +279,9 @@ SEAM_API void seam_plan_drop(struct seam_pool *pool);
 /* Page-locked host memory of exactly this size rounded up to 512 bytes, for copies on `stream`. The rules of blocks
  * apply: free while work is pending, record_stream; of a stream that was recorded a free waits for what it was given
  * until then. Memory that was allocated for a stream may be used there while earlier work with the same memory is
- * pending: the host itself must wait for it first, unless it is of SEAM_NO_STREAM. Figures, trims: host.h. Errors:
- * SEAM_INVALID (0 bytes), SEAM_OOM_HOST, SEAM_OOM_META, SEAM_DRIVER; of a pointer that is no such memory
+ * pending: the host itself must wait for it first, unless it is of SEAM_NO_STREAM. Streams that use a pinned tensor of
+ * PyTorch's are recorded with PyTorch, which may give its memory again without the pool. Figures, trims: host.h.
+ * Errors: SEAM_INVALID (0 bytes), SEAM_OOM_HOST, SEAM_OOM_META, SEAM_DRIVER; of a pointer that is no such memory
  * SEAM_NOT_FOUND. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_alloc(
 	struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr);

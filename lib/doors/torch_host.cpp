@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <pthread.h>
+
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -55,6 +57,14 @@ TorchHost &TorchHost::instance()
 	return *allocator;
 }
 
+void TorchHost::succeed(at::HostAllocator *own)
+{
+	own_ = own;
+	/* No memory for the handler: a child is then refused by the core, but for what is at hand. */
+	const int ignored = pthread_atfork(nullptr, nullptr, [] { instance().forked_ = true; });
+	(void)ignored;
+}
+
 /* ---- memory ---- */
 
 void TorchHost::fail(size_t bytes, struct seam_pool *pool, enum seam_rc rc) const
@@ -86,10 +96,10 @@ void TorchHost::flush()
 
 /* A block of everybody of that size that came back lately; else NULL, and nothing is at hand: whatever is free serves
  * this request. */
-TorchPinned *TorchHost::take_at_hand(size_t bytes)
+TorchPinned *TorchHost::take_at_hand(size_t bytes, int device)
 {
 	TorchPinned *other = nullptr;
-	TorchPinned *block = at_hand_.take(rounded(bytes), &other);
+	TorchPinned *block = at_hand_.take(rounded(bytes), device, &other);
 	if (block != nullptr)
 		return block;
 	if (other != nullptr)
@@ -98,9 +108,8 @@ TorchPinned *TorchHost::take_at_hand(size_t bytes)
 	return nullptr;
 }
 
-TorchPinned *TorchHost::take(size_t bytes, const c10::MempoolId_t &id)
+TorchPinned *TorchHost::take(size_t bytes, int device, const c10::MempoolId_t &id)
 {
-	const int device = serving_device();
 	struct seam_pool *pool = seam_torch_pool_made(device);
 	void *ptr = nullptr;
 	enum seam_rc rc = seam_host_alloc(pool, bytes, SEAM_NO_STREAM, &ptr);
@@ -110,7 +119,12 @@ TorchPinned *TorchHost::take(size_t bytes, const c10::MempoolId_t &id)
 	}
 	if (rc != SEAM_OK)
 		fail(bytes, pool, rc);
-	return blocks_.make({ptr, rounded(bytes), device, false, id, nullptr, nullptr});
+	try {
+		return blocks_.make({ptr, rounded(bytes), device, false, id, nullptr, nullptr});
+	} catch (const std::bad_alloc &) {
+		rc = seam_host_free(pool, ptr);
+		throw;
+	}
 }
 
 c10::DataPtr TorchHost::allocate(size_t bytes)
@@ -118,10 +132,12 @@ c10::DataPtr TorchHost::allocate(size_t bytes)
 	TorchPinned *block = nullptr;
 	if (bytes == 0)
 		return {nullptr, nullptr, &delete_pinned, c10::Device(c10::kCPU)};
+	TORCH_CHECK(!forked_.load(std::memory_order_relaxed), "Seam: no pinned memory: ", seam_rc_text(SEAM_FORKED));
+	const int device = serving_device();
 	if (__builtin_expect(!notes_.load(std::memory_order_acquire), 1)) {
-		block = take_at_hand(bytes);
+		block = take_at_hand(bytes, device);
 		if (block == nullptr)
-			block = take(bytes, everybody);
+			block = take(bytes, device, everybody);
 		return {block->ptr, block, &delete_pinned, c10::Device(c10::kCPU)};
 	}
 	TorchContext context;
@@ -131,7 +147,7 @@ c10::DataPtr TorchHost::allocate(size_t bytes)
 	const c10::MempoolId_t pool = route();
 	block = pool != everybody ? take_again(bytes, pool) : nullptr;
 	if (block == nullptr)
-		block = take(bytes, pool);
+		block = take(bytes, device, pool);
 	std::lock_guard<std::mutex> guard(lock_);
 #if SEAM_TORCH_HAS_HOST_HISTORY
 	complete(block->ptr);
@@ -174,7 +190,7 @@ bool TorchHost::note_free(TorchPinned *block)
 void TorchHost::give_back(void *context)
 {
 	auto *block = static_cast<TorchPinned *>(context);
-	if (block == nullptr)
+	if (block == nullptr || forked_.load(std::memory_order_relaxed))
 		return;
 	if (notes_.load(std::memory_order_acquire)) {
 		if (note_free(block))

@@ -71,10 +71,7 @@ public:
 	static TorchHost &instance();
 
 	/* Becomes PyTorch's. `own` was in force before, and goes on to serve what it gave. */
-	void succeed(at::HostAllocator *own)
-	{
-		own_ = own;
-	}
+	void succeed(at::HostAllocator *own);
 
 	c10::DataPtr allocate(size_t bytes) override;
 	void copy_data(void *to, const void *from, size_t bytes) const override;
@@ -116,8 +113,8 @@ private:
 		std::function<bool(c10::Stream)> filter;
 	};
 
-	TorchPinned *take(size_t bytes, const c10::MempoolId_t &pool);
-	TorchPinned *take_at_hand(size_t bytes);
+	TorchPinned *take(size_t bytes, int device, const c10::MempoolId_t &pool);
+	TorchPinned *take_at_hand(size_t bytes, int device);
 	TorchPinned *take_again(size_t bytes, const c10::MempoolId_t &pool);
 	c10::MempoolId_t route();
 	bool keep(TorchPinned *block);
@@ -159,6 +156,8 @@ private:
 	/* Whether blocks are noted: from the first private pool or recording on, for the rest of the process. */
 	std::atomic<bool> notes_{false};
 	std::atomic<bool> routed_{false}; /* a filter is open */
+	std::atomic<bool> forked_{false}; /* a child of fork(), where the parent's pinned memory is ordinary memory:
+					     nothing is given, and what is freed stays */
 
 	std::shared_mutex routes_lock_;
 	std::vector<Route> routes_; /* routes_lock_, which is held while filters are asked. Oldest first */

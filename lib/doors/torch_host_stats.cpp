@@ -76,6 +76,7 @@ c10::CachingAllocator::DurationStat duration(uint64_t total_ns, uint64_t calls, 
 TorchHostTotals TorchHost::totals() const
 {
 	TorchHostTotals totals;
+	std::lock_guard<std::mutex> guard(lock_);
 	each_pool([&totals](struct seam_pool *pool) { add_pool(pool, &totals); });
 	/* Blocks that were given and came back without the core. */
 	const uint64_t taken = at_hand_.taken(), taken_bytes = at_hand_.taken_bytes();
@@ -83,6 +84,15 @@ TorchHostTotals TorchHost::totals() const
 	totals.parts += taken;
 	totals.alloc_bytes += taken_bytes;
 	totals.part_bytes += taken_bytes;
+	/* What private pools may give again is active no more than PyTorch's own. */
+	for (const auto &[id, kept] : privates_) {
+		for (const auto &[bytes, block] : kept.unused) {
+			totals.now.held_blocks--;
+			totals.now.held_bytes -= bytes;
+			totals.parts++;
+			totals.part_bytes += bytes;
+		}
+	}
 	return totals;
 }
 

@@ -109,12 +109,13 @@ private:
 class TorchPinnedAtHand
 {
 public:
-	/* A block of that size; or NULL, and then *ret_other is what was in its place: the caller's now, or NULL. */
-	TorchPinned *take(size_t bytes, TorchPinned **ret_other)
+	/* A block of that size, of the device's pool; or NULL, and then *ret_other is what was in its place: the
+	 * caller's now, or NULL. */
+	TorchPinned *take(size_t bytes, int device, TorchPinned **ret_other)
 	{
 		Slot &slot = slot_of(bytes);
 		TorchPinned *block = slot.block.exchange(nullptr, std::memory_order_acq_rel);
-		if (block == nullptr || block->bytes != bytes) {
+		if (block == nullptr || block->bytes != bytes || block->device != device) {
 			*ret_other = block;
 			return nullptr;
 		}

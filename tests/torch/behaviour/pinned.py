@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import threading
 
@@ -178,6 +179,23 @@ class PinnedExactly(DeviceTest):
         self.assertGreaterEqual(seamalloc.stats()["host_live_bytes"], 3 * MIB)
         del kept
 
+    def test_a_child_of_fork_gets_none(self) -> None:
+        kept, freed = pinned(4096), pinned(8192)
+        del freed
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                del kept
+                for count in (4096, 8192):
+                    pinned(count)
+            except RuntimeError as error:
+                status = 0 if "no pinned memory" in str(error) else 2
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(pinned(8192).numel(), 8192)
+
     def test_memory_that_is_not_ours_is_no_harm(self) -> None:
         target = block(1)
         for memory in (torch.ones(MIB, dtype=torch.uint8), torch.frombuffer(bytearray(b"\1") * MIB, dtype=torch.uint8)):
@@ -268,6 +286,22 @@ class PinnedInCaptures(DeviceTest):
         for graphs in (1, 2):
             for used in (False, True):
                 self.assertNotEqual(*self.addresses(graphs, used, given_back=False))
+
+    @since(15)
+    def test_kept_memory_is_not_active(self) -> None:
+        torch._C._host_emptyCache()
+        before = torch.cuda.host_memory_stats()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            target = block(512, 1)
+            memory = pinned(512)
+            del memory
+        after = torch.cuda.host_memory_stats()
+        for name in ("active_bytes", "active_requests"):
+            self.assertEqual(after[f"{name}.current"], before[f"{name}.current"], name)
+            came, went = (after[f"{name}.{way}"] - before[f"{name}.{way}"] for way in ("allocated", "freed"))
+            self.assertEqual(came, went, name)
+        del target
 
     def test_memory_that_is_not_pinned_is_refused(self) -> None:
         for to_device in (True, False):
