@@ -13,6 +13,7 @@ from ._figures import driver_calls, plan, report, snapshot, stat_help, stats, tr
 from ._library import Error
 from ._marks import dynamic, phase, step
 from ._mempool import mempool_allocator
+from ._offload import offload, offload_activations, offload_stats
 from ._pinned import host_empty
 from ._version import __version__
 from ._watch import watch
@@ -28,6 +29,9 @@ __all__ = [
     "host_empty",
     "is_enabled",
     "mempool_allocator",
+    "offload",
+    "offload_activations",
+    "offload_stats",
     "phase",
     "plan",
     "report",

@@ -7,6 +7,7 @@ import functools
 import os
 from ctypes import c_char_p, c_uint64
 
+from . import _offload
 from ._enable import enabled_door, learns
 from ._library import DEVICES, ERROR_BYTES, check, library, pool
 from ._torch import current_device
@@ -137,6 +138,9 @@ def report(device: int | None = None) -> str:
     ]
     if now["host_reserved_bytes_peak"]:
         lines.append(f"  pinned host memory: {host_text(number)}")
+    moved = _offload.offload_stats(number)
+    if moved["outs"] or moved["refusals"]:
+        lines.append(f"  offloaded: {size_text(moved['down_bytes'])} down and {size_text(moved['up_bytes'])} up so far; {_offload.text(moved)}")
     if ooms or now["unknown_frees"]:
         lines.append(f"  trouble: requests that ran out of memory: {ooms}; frees of memory that is not Seam's: {now['unknown_frees']}")
     lines.append(f"  {_verdict(now, before)}")
