@@ -22,6 +22,9 @@
  * the driver refused the next, `stream` waits for them, so that the tensors may be freed on it as if nothing had been
  * tried.
  *
+ * A `stream` is one of the pool's device, the default stream too: for one of another device, and for SEAM_NO_STREAM,
+ * calls answer SEAM_INVALID.
+ *
  * During a stream capture nothing is copied: calls with a stream that is being captured answer SEAM_CAPTURING.
  *
  * Thread safety: every function may be called from any thread at any time, except seam_swap_destroy(), which must be
@@ -83,7 +86,7 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_load(struct seam_swap *swap, void 
 	const uint64_t *bytes, size_t count, void *stream, uint64_t *ret_ticket);
 
 /* The work that `stream` gets from now on comes behind the ticket's newest copies. The host does not wait.
- * Errors: SEAM_NOT_FOUND, SEAM_CAPTURING, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
+ * Errors: SEAM_INVALID (such a stream), SEAM_NOT_FOUND, SEAM_CAPTURING, SEAM_DRIVER, SEAM_SHUTDOWN, SEAM_FORKED. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_swap_await(struct seam_swap *swap, uint64_t ticket, void *stream);
 
 /* The host waits for the ticket's newest copies: afterwards it may read what came down, and write what was loaded.

@@ -60,11 +60,20 @@ static void count_failure(struct seam_swap *swap, enum seam_rc rc)
 	seam__mutex_unlock(&swap->tickets.lock);
 }
 
-static enum seam_rc refuse_capture(struct seam_swap *swap, uint64_t stream)
+/* Copies and waits are for a real stream of the pool's device that is not being captured. */
+static enum seam_rc check_stream(struct seam_swap *swap, uint64_t stream)
 {
+	struct seam_driver *driver = swap->pool->driver;
 	enum seam_capture_state state = SEAM_CAPTURE_NONE;
 	uint64_t capture_id = 0;
-	int cu = seam__drv_stream_capture(swap->pool->driver, stream, &state, &capture_id);
+	bool is_foreign = false;
+	if (stream == SEAM_NO_STREAM_HANDLE)
+		return SEAM_INVALID;
+	int cu = seam__drv_stream_foreign(driver, stream, &is_foreign);
+	if (cu == SEAM_CU_SUCCESS && is_foreign)
+		return SEAM_INVALID;
+	if (cu == SEAM_CU_SUCCESS)
+		cu = seam__drv_stream_capture(driver, stream, &state, &capture_id);
 	if (cu != SEAM_CU_SUCCESS)
 		return seam__driver_rc(cu);
 	return state == SEAM_CAPTURE_NONE ? SEAM_OK : SEAM_CAPTURING;
@@ -212,7 +221,7 @@ static enum seam_rc make(struct transfer *t, const uint64_t *bytes, size_t count
 	enum seam_rc (*prepare)(const struct transfer *t), uint64_t *ret_ticket)
 {
 	struct seam_tickets *tickets = &t->swap->tickets;
-	enum seam_rc rc = refuse_capture(t->swap, t->stream);
+	enum seam_rc rc = check_stream(t->swap, t->stream);
 	if (rc == SEAM_OK)
 		rc = seam__ticket_make(tickets, bytes, count, &t->ticket);
 	if (rc != SEAM_OK)
@@ -291,7 +300,7 @@ static enum seam_rc bring_back(struct transfer *t, size_t count)
 	struct seam_swap *swap = t->swap;
 	if (t->ticket->host == NULL || count != t->ticket->count || has_null(t->tensors, count))
 		return SEAM_INVALID;
-	enum seam_rc rc = refuse_capture(swap, t->stream);
+	enum seam_rc rc = check_stream(swap, t->stream);
 	if (rc == SEAM_OK)
 		rc = seam_host_record_stream(swap->pool, t->ticket->host, (void *)(uintptr_t)swap->up);
 	if (rc == SEAM_OK)
@@ -341,7 +350,7 @@ enum seam_rc seam_swap_await(struct seam_swap *swap, uint64_t ticket, void *stre
 	struct seam_ticket *held = seam__ticket_hold(&swap->tickets, ticket);
 	if (held == NULL)
 		return SEAM_NOT_FOUND;
-	rc = refuse_capture(swap, handle_of(stream));
+	rc = check_stream(swap, handle_of(stream));
 	if (rc == SEAM_OK)
 		rc = seam__driver_rc(
 			seam__drv_stream_wait_event(swap->pool->driver, handle_of(stream), held->event->event));

@@ -107,6 +107,36 @@ Test(swap, bad_arguments_are_refused)
 	close_swap();
 }
 
+/* Of another device, and of none. */
+Test(swap, other_streams_are_refused)
+{
+	const struct seam_emu_config two = {.memory = SEAM_EMU_REAL, .capacity_bytes = MIB(128), .devices = 2};
+	struct seam_driver *other = NULL;
+	uint64_t foreign = 0;
+	open_swap(&two, NULL);
+	cr_assert_ok(seam__emu_open(driver, 1, &other));
+	cr_assert_eq(seam__drv_stream_create(other, SEAM_STREAM_NONBLOCKING, &foreign), SEAM_CU_SUCCESS);
+	void *const streams[2] = {SEAM_NO_STREAM, (void *)(uintptr_t)foreign};
+	void *tensor = must_alloc(MIB(1), NULL);
+	void *host = NULL;
+	uint64_t bytes = MIB(1);
+	cr_assert_ok(seam_host_alloc(pool, MIB(1), NULL, &host));
+	uint64_t ticket = must_out(tensor, MIB(1), NULL);
+	for (int i = 0; i < 2; i++) {
+		uint64_t none = 0;
+		cr_assert_rc(seam_swap_out(swap, &tensor, &bytes, 1, streams[i], &none), SEAM_INVALID);
+		cr_assert_rc(seam_swap_load(swap, &host, &tensor, &bytes, 1, streams[i], &none), SEAM_INVALID);
+		cr_assert_rc(seam_swap_in(swap, ticket, &tensor, 1, streams[i]), SEAM_INVALID);
+		cr_assert_rc(seam_swap_await(swap, ticket, streams[i]), SEAM_INVALID);
+	}
+	cr_assert_eq(swap_stats().tickets, 1);
+	cr_assert_ok(seam_swap_await(swap, ticket, NULL));
+	cr_assert_ok(seam_swap_drop(swap, ticket));
+	cr_assert_eq(seam__drv_stream_destroy(other, foreign), SEAM_CU_SUCCESS);
+	seam__driver_destroy(other);
+	close_swap();
+}
+
 Test(swap, figures_are_of_a_known_version)
 {
 	open_swap(&real, NULL);
