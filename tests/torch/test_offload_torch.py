@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""test_offload_torch.py LIBRARY PACKAGE [--seeds FIRST LAST]: what offloading does to losses, gradients and memory, on the CPU, by an engine that does every copy as early or
-as late as its edges allow (offload_engine.py). As TAP. --seeds: only models and programs drawn by these."""
+"""test_offload_torch.py LIBRARY PACKAGE LOG [--seeds FIRST LAST]: what offloading does to losses, gradients and memory, on the CPU, by an engine that does every copy as early or
+as late as its edges allow (offload_engine.py); LOG does what that was asked for on an emulated device (offload_log.c). As TAP. --seeds: only models and programs drawn by these."""
 
 from __future__ import annotations
 
 import gc
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.dont_write_bytecode = True
-LIBRARY, PACKAGE = (str(Path(path).resolve()) for path in sys.argv[1:3])
+LIBRARY, PACKAGE, LOG = (str(Path(path).resolve()) for path in sys.argv[1:4])
 sys.path[:0] = [PACKAGE, str(Path(__file__).resolve().parents[1] / "support"), str(Path(__file__).resolve().parent)]
 os.environ["SEAM_LIBRARY"] = LIBRARY
 
@@ -58,14 +59,22 @@ def differs(seed: int, skip: str = "") -> tuple[str, Adversary]:
     return "\n".join([f"seed {seed}: {fault}" for fault in made.faults]) or left, made
 
 
+def violations(made: Adversary, seed: int) -> str:
+    """What the swap engine does wrong with the same calls; "": nothing."""
+    done = subprocess.run([LOG, str(seed)], input="\n".join(made.log) + "\n", capture_output=True, text=True, check=False)
+    return "" if done.stdout.startswith("0 ") else f"seed {seed}: {done.stdout}{done.stderr}"
+
+
 def drawn(seeds: range) -> None:
-    failures, counts = [], dict.fromkeys(("out", "into", "refused", "plans", "planned", "demanded"), 0)
+    failures, races, counts = [], [], dict.fromkeys(("out", "into", "refused", "plans", "planned", "demanded"), 0)
     for seed in seeds:
         text, made = differs(seed)
         failures += [text] if text else []
+        races += filter(None, [violations(made, seed)])
         for name in counts:
             counts[name] += {**made.calls, **_offload.figures}[name]
     ok(not failures, f"drawn programs {seeds.start} to {seeds.stop - 1}: losses and weights are bit-equal", "\n".join(failures))
+    ok(not races, "and what the engine was asked for has no race on an emulated device", "\n".join(races))
     print(f"# {len(seeds)} programs, {len(failures)} differ: {', '.join(f'{name} {count}' for name, count in counts.items())}")
 
 
@@ -73,6 +82,8 @@ def test_waits() -> None:
     for skip in ("down", "up"):
         found = [differs(seed, skip) for seed in range(1, 5)]
         ok(all(text for text, _ in found) and any(made.faults for _, made in found), f"without the waits for copies {skip} every program differs")
+        raced = [violations(made, seed) for seed, (_, made) in enumerate(found)]
+        ok(any("RACE" in text for text in raced), f"and the emulated device sees races, copies {skip}", str(raced))
 
 
 def grads(work: Callable[[torch.Tensor], torch.Tensor], *, backward: Callable[[torch.Tensor], Any] = torch.Tensor.backward) -> torch.Tensor:
