@@ -135,7 +135,8 @@ class _Copy:
         self.version = tensor._version
         self.original = weakref.ref(storage)
         self.arrived: torch.Tensor | None = None
-        self.is_coming = self.is_torn = self.was_alive = False
+        self.is_torn = self.was_alive = False
+        self.waited: set[int] = set()  # streams that come behind the copy up
         self.handles: set[int] = set()
         self.awaited: set[int] = set()  # of handles: those that have not been unpacked since it came
 
@@ -166,7 +167,7 @@ class _Copy:
         rc = self.engine.into(self.ticket, [target.untyped_storage()], self.stream)
         if rc != 0:
             raise Error(f"a saved tensor cannot come back from the host: {_swap.text(rc)}")
-        self.arrived, self.is_coming, self.awaited = target, True, set(self.handles)
+        self.arrived, self.waited, self.awaited = target, set(), set(self.handles)
 
     def storage(self) -> torch.UntypedStorage:
         """On the current stream, with the contents that were saved."""
@@ -177,11 +178,10 @@ class _Copy:
         self.fetch()
         assert self.arrived is not None
         stream = self.engine.stream()
-        if self.is_coming and not self.engine.wait(self.ticket, stream):
+        if stream not in self.waited and not self.engine.wait(self.ticket, stream):
             raise Error("a copy from the host cannot be waited for: the device has failed")
-        self.is_coming = False
+        self.waited.add(stream)
         if stream != self.stream:
-            self.engine.wait(self.ticket, stream)
             self.engine.used(self.arrived, stream)
         return self.arrived.untyped_storage()
 
@@ -192,9 +192,9 @@ class _Copy:
             self._leave_arrived()
 
     def _leave_arrived(self) -> None:
-        if self.is_coming and not self.engine.wait(self.ticket, self.stream):
+        if self.arrived is not None and self.stream not in self.waited and not self.engine.wait(self.ticket, self.stream):
             _stuck.append(self.arrived)
-        self.arrived, self.is_coming = None, False
+        self.arrived = None
 
     def forget(self, handle: int) -> None:
         """Nobody will ask by this handle."""
@@ -234,8 +234,8 @@ class _Saved:
 
     __slots__ = ("copy", "place", "period", "number", "dtype", "view")
 
-    def __init__(self, copy: _Copy, place: _Place, number: int, tensor: torch.Tensor) -> None:
-        self.copy, self.place, self.period, self.number = copy, place, place.period, number
+    def __init__(self, copy: _Copy, place: _Place, period: int, number: int, tensor: torch.Tensor) -> None:
+        self.copy, self.place, self.period, self.number = copy, place, period, number
         self.dtype, self.view = tensor.dtype, (tensor.storage_offset(), tensor.size(), tensor.stride())
         copy.handles.add(id(self))
         if copy.arrived is not None:
@@ -313,8 +313,8 @@ class _Place:
     # -- periods --
 
     def _begin(self) -> None:
-        """Where nothing is saved, or backward is over, the next period begins."""
-        if (self.alive and not self.has_unpacked) or _is_backward():
+        """Where nothing is saved, or backward has begun, the next period begins."""
+        if self.alive and not self.has_unpacked:
             return
         self._end()
         if self.learnt is not None and self.engine.has_passed(self.learnt[1][-1][1]):
@@ -384,8 +384,13 @@ class _Place:
     # -- PyTorch's hooks --
 
     def take(self, tensor: torch.Tensor) -> _Saved:
-        self._begin()
         storage = tensor.untyped_storage()
+        if _torch.torch()._C._current_graph_task_id() != -1:  # saved by a backward pass, in a thread of autograd's: on demand
+            copy = _Copy(self.engine, tensor, storage)
+            copy.leave()
+            copy.let_go()
+            return _Saved(copy, self, -1, 0, tensor)
+        self._begin()
         known = self.known.get(id(storage))
         if known is not None and known.is_current(tensor, storage):
             number = self.copies.index(known)
@@ -393,7 +398,7 @@ class _Place:
             if self.measures:
                 mark = self._mark()
                 self.marks.append((mark, mark))
-            return _Saved(known, self, number, tensor)
+            return _Saved(known, self, self.period, number, tensor)
         number, copy = len(self.copies), _Copy(self.engine, tensor, storage)
         self.measures = self.measures and not self.engine.is_capturing()
         self._reach(("out", copy.nbytes))
@@ -409,7 +414,7 @@ class _Place:
         copy.was_alive = copy.source is not None  # it was refused
         if self.measures:
             self.marks.append((first, self._mark()))
-        return _Saved(copy, self, number, tensor)
+        return _Saved(copy, self, self.period, number, tensor)
 
     def give(self, saved: _Saved) -> torch.UntypedStorage:
         copy = saved.copy
@@ -430,10 +435,6 @@ class _Place:
         if copy.source is None and copy.arrived is None:
             figures["demanded"] += 1
         return copy.storage()
-
-
-def _is_backward() -> bool:
-    return bool(_torch.torch()._C._current_graph_task_id() != -1)
 
 
 class offload_activations:
