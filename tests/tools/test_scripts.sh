@@ -41,7 +41,7 @@ verifies() {
 	return 1
 }
 
-for script in bench/host bench/run bench/sweep bench/tight bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
+for script in bench/host bench/run bench/swap bench/sweep bench/tight bench/verify tools/check tools/gpu-carry tools/gpu-check tools/setup tools/setup-torch; do
 	ok "$script: an unknown option" refuses "'--frobnicate'" $script --frobnicate
 	ok "$script: help" sh -c '"$0" --help >help.txt && grep -q "^usage: " help.txt' "$root/$script"
 done
