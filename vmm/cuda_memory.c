@@ -3,7 +3,8 @@
 
 #include "cuda_api.h"
 
-#define HOST_NUMA_ID ((CUdevice_attribute)134) /* has no name in the headers before CUDA 12.3 */
+#define HOST_NUMA_ID ((CUdevice_attribute)134)  /* has no name in the headers before CUDA 12.3 */
+#define HOST_NUMA_VMM ((CUdevice_attribute)141) /* nor this one before 12.9 */
 
 static CUmemLocation location_of(const struct seam_location *where)
 {
@@ -57,6 +58,9 @@ int seam__cuda_op_attribute(struct seam_driver *d, enum seam_drv_attribute what,
 		break;
 	case SEAM_ATTR_HOST_NODE:
 		cu = c->api->device_attribute(&value, HOST_NUMA_ID, c->device);
+		break;
+	case SEAM_ATTR_HOST_VMM_SUPPORTED:
+		cu = c->api->device_attribute(&value, HOST_NUMA_VMM, c->device);
 		break;
 	case SEAM_ATTR_DRIVER_VERSION:
 		cu = c->api->driver_version(&value);
@@ -171,6 +175,15 @@ int seam__cuda_op_mem_get_access(
 	CUresult cu = seam__cuda_of(d)->api->mem_get_access(&flags, &location, va);
 	if (cu == CUDA_SUCCESS)
 		*ret_mode = (enum seam_access_mode)flags;
+	return (int)cu;
+}
+
+int seam__cuda_op_is_host(struct seam_driver *d, uint64_t va, bool *ret_host)
+{
+	unsigned kind = 0;
+	CUresult cu = seam__cuda_of(d)->api->pointer_attribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, va);
+	if (cu == CUDA_SUCCESS)
+		*ret_host = kind == CU_MEMORYTYPE_HOST;
 	return (int)cu;
 }
 

@@ -66,6 +66,7 @@ enum seam_drv_attribute {
 	SEAM_ATTR_RDMA_SUPPORTED,     /* 0 or 1: GPUDirect RDMA for VMM memory */
 	SEAM_ATTR_DRIVER_VERSION,     /* like 13000 */
 	SEAM_ATTR_HOST_NODE,          /* the host's NUMA node that is next to the device; -1: not known */
+	SEAM_ATTR_HOST_VMM_SUPPORTED, /* 0 or 1: mem_create of memory on a NUMA node of the host */
 	SEAM_ATTR_CHIP,               /* compute capability, major * 10 + minor; 0 for the emulator */
 };
 
@@ -136,10 +137,13 @@ struct seam_driver;
  *                    with INVALID_VALUE, and nothing is changed. A range with holes must not be asked for: drivers
  *                    unmap what is there, or refuse. WAITS because the header allows it to synchronise; in practice
  *                    it does not: see above.
- * mem_set_access     Grants access, of one or several devices, over one or several whole mappings without a gap.
+ * mem_set_access     Grants access, of one or several devices, over one or several whole mappings without a gap; of
+ *                    the CPU, at the node where the memory lies, to memory of the host only.
  *                    INVALID_DEVICE: there is no such device, or it cannot reach that memory. OUT_OF_MEMORY here
  *                    means that the device's mapping tables are full, not its memory.
  * mem_get_access     The access of one location at `va`.
+ * is_host            Whether the memory at `va` is the host's: what a program that asks for page-locked memory goes by.
+ *                    INVALID_VALUE for memory that the driver does not know.
  * mem_export         A handle for another process: an `int` file descriptor for POSIX_FD (the caller closes it), 64
  *                    bytes for FABRIC. INVALID_VALUE unless the memory was created for it.
  * mem_import         The reverse; one reference.

@@ -56,6 +56,14 @@
 
 #include "driver.h"
 
+/* What a driver may lack of memory on the host's NUMA node. */
+enum seam_emu_host {
+	SEAM_EMU_HOST_WHOLE,    /* nothing: it is created, the CPU is let in, and it is the host's */
+	SEAM_EMU_HOST_NONE,     /* none is created */
+	SEAM_EMU_HOST_NO_CPU,   /* the CPU is not let in */
+	SEAM_EMU_HOST_AS_DEVICE /* is_host says that it is a device's */
+};
+
 enum seam_emu_memory { SEAM_EMU_REAL, SEAM_EMU_STRICT, SEAM_EMU_BOOK };
 
 /* What went wrong, beyond wrong arguments. One counter each. */
@@ -85,6 +93,7 @@ struct seam_emu_config {
 	uint64_t mapping_ceiling;     /* of each device; 0: 520,000 (book), 60,000 (else) */
 	uint64_t address_space_bytes; /* 0: 128 TiB (book), 16 TiB or what the process can get (else) */
 	bool no_vmm;                  /* a device without virtual memory management */
+	enum seam_emu_host host;      /* memory on the host's NUMA node */
 	bool no_fabric;               /* FABRIC handles answer NOT_PERMITTED */
 	bool has_rdma;                /* memory for GPUDirect RDMA; else asking for it answers NOT_SUPPORTED */
 	bool lenient;                 /* violations only count; no sticky error */

@@ -80,22 +80,34 @@ static int submit_copy(struct seam_driver *d, uint64_t handle, enum seam_drv_cal
 	return submit(e, stream, like, ranges, count);
 }
 
+/* A copy between the host and the device. Where the host's side is mapped memory, of a NUMA node, it is judged, checked
+ * and kept from being unmapped like the device's. */
+static int submit_crossing(
+	struct seam_driver *d, uint64_t handle, enum seam_drv_call call, struct emu_work *like, uint64_t va)
+{
+	const bool down = like->kind == EMU_TO_HOST;
+	const uint64_t host_va = (uint64_t)(uintptr_t)like->host;
+	const struct emu_mapping *mapping = seam__emu_mapping_find(seam__emu_of(d), host_va);
+	const bool is_mapped_host = mapping != NULL && mapping->phys->props.where.kind != SEAM_AT_DEVICE;
+	const struct seam_emu_range ranges[2] = {{.va = va, .bytes = like->host_bytes, .write = !down},
+		{.va = host_va, .bytes = like->host_bytes, .write = down}};
+	return submit_copy(d, handle, call, like, ranges, is_mapped_host ? 2 : 1);
+}
+
 int seam__emu_op_copy_to_device(struct seam_driver *d, uint64_t va, const void *from, uint64_t bytes, uint64_t stream)
 {
 	struct emu_work like = {.kind = EMU_TO_DEVICE, .host = (void *)(uintptr_t)from, .host_bytes = bytes};
-	const struct seam_emu_range range = {.va = va, .bytes = bytes, .write = true};
 	if (from == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	return submit_copy(d, stream, SEAM_DRV_copy_to_device, &like, &range, 1);
+	return submit_crossing(d, stream, SEAM_DRV_copy_to_device, &like, va);
 }
 
 int seam__emu_op_copy_to_host(struct seam_driver *d, void *to, uint64_t va, uint64_t bytes, uint64_t stream)
 {
 	struct emu_work like = {.kind = EMU_TO_HOST, .host = to, .host_bytes = bytes};
-	const struct seam_emu_range range = {.va = va, .bytes = bytes};
 	if (to == NULL)
 		return SEAM_CU_INVALID_VALUE;
-	return submit_copy(d, stream, SEAM_DRV_copy_to_host, &like, &range, 1);
+	return submit_crossing(d, stream, SEAM_DRV_copy_to_host, &like, va);
 }
 
 int seam__emu_op_copy_on_device(

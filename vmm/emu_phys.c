@@ -32,6 +32,8 @@ static int check_props(const struct emu *e, const struct seam_phys_props *props)
 		return cu;
 	if ((props->handle_types & ~(unsigned)(SEAM_HANDLE_POSIX_FD | SEAM_HANDLE_FABRIC)) != 0)
 		return SEAM_CU_INVALID_VALUE;
+	if (props->where.kind != SEAM_AT_DEVICE && e->config.host == SEAM_EMU_HOST_NONE)
+		return SEAM_CU_NOT_SUPPORTED;
 	if (props->where.kind == SEAM_AT_HOST && props->handle_types != 0)
 		return SEAM_CU_INVALID_VALUE;
 	return 0;
@@ -144,6 +146,9 @@ int seam__emu_op_attribute(struct seam_driver *d, enum seam_drv_attribute what, 
 		return 0;
 	case SEAM_ATTR_RDMA_SUPPORTED:
 		*ret_value = !e->config.no_vmm && e->config.has_rdma;
+		return 0;
+	case SEAM_ATTR_HOST_VMM_SUPPORTED:
+		*ret_value = !e->config.no_vmm && e->config.host != SEAM_EMU_HOST_NONE;
 		return 0;
 	case SEAM_ATTR_HOST_NODE:
 	case SEAM_ATTR_CHIP:

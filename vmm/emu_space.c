@@ -216,7 +216,7 @@ static int check_access(
 	}
 	for (struct emu_mapping *m = first; m != NULL && m->va < end; m = RB_NEXT(emu_mappings, &e->mappings, m)) {
 		const struct seam_location *at = &m->phys->props.where;
-		if (host && at->kind == SEAM_AT_DEVICE)
+		if (host && (at->kind == SEAM_AT_DEVICE || e->config.host == SEAM_EMU_HOST_NO_CPU))
 			return SEAM_CU_NOT_SUPPORTED;
 		for (size_t i = 0; e->config.no_peers && at->kind == SEAM_AT_DEVICE && i < count; i++) {
 			if (access[i].where.id != at->id && access[i].mode != SEAM_ACCESS_NONE)
@@ -316,6 +316,19 @@ int seam__emu_op_mem_get_access(
 		return cu;
 	*ret_mode = (enum seam_access_mode)(
 		where->kind == SEAM_AT_DEVICE ? mapping->modes.device[where->id] : mapping->modes.host);
+	return 0;
+}
+
+int seam__emu_op_is_host(struct seam_driver *d, uint64_t va, bool *ret_host)
+{
+	struct emu *e = seam__emu_of(d);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	const struct emu_host_block *block = seam__emu_host_next(e, va);
+	const bool locked = block != NULL && block->va <= va;
+	if (ret_host == NULL || (mapping == NULL && !locked))
+		return SEAM_CU_INVALID_VALUE;
+	*ret_host = locked ||
+		(mapping->phys->props.where.kind != SEAM_AT_DEVICE && e->config.host != SEAM_EMU_HOST_AS_DEVICE);
 	return 0;
 }
 

@@ -74,6 +74,7 @@ void part_aliases(void);
 void part_export(void);
 void part_direct(void);
 void part_host(void);
+void part_host_node(void);
 void part_copies(void);
 void part_streams(void);
 void part_events(void);

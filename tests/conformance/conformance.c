@@ -43,6 +43,7 @@ static const struct part {
 	{"export", part_export},
 	{"direct", part_direct},
 	{"host", part_host},
+	{"host_node", part_host_node},
 	{"copies", part_copies},
 	{"streams", part_streams},
 	{"events", part_events},

@@ -49,6 +49,74 @@ void part_host(void)
 	works(seam__drv_direct_free(conf.d, va));
 }
 
+#define NODE_CHUNKS 4
+
+/* Whether the driver takes the address for the host's; a driver that does not know it counts as no. */
+static bool says_host(uint64_t va)
+{
+	bool host = false;
+	return seam__drv_is_host(conf.d, va, &host) == SEAM_CU_SUCCESS && host;
+}
+
+/* Bytes that the CPU writes through one address reach the device through another one, and come back. */
+static void check_node_bytes(uint64_t home, uint64_t view, uint64_t bytes)
+{
+	uint64_t va = 0;
+	unsigned char *at_home = (unsigned char *)(uintptr_t)home, *in_view = (unsigned char *)(uintptr_t)view;
+	works(seam__drv_direct_alloc(conf.d, bytes, &va));
+	memset(at_home, 0x3c, bytes);
+	ok(in_view[0] == 0x3c && in_view[bytes - 1] == 0x3c, "the CPU sees the same bytes at both addresses");
+	works(seam__drv_copy_to_device(conf.d, va, in_view, bytes, SEAM_STREAM_DEFAULT));
+	conf_sync();
+	memset(in_view, 0, bytes);
+	works(seam__drv_copy_to_host(conf.d, in_view, va, bytes, SEAM_STREAM_DEFAULT));
+	conf_sync();
+	ok(at_home[0] == 0x3c && at_home[bytes / 2] == 0x3c && at_home[bytes - 1] == 0x3c,
+		"a copy over the borders of mappings goes there and back");
+	works(seam__drv_direct_free(conf.d, va));
+}
+
+/* Memory on the host's node next to the device, mapped twice: what stitched host memory (vmm/driver_host.h) asks of a
+ * driver that says that it can do it. */
+void part_host_node(void)
+{
+	int64_t supported = 0, node = -1;
+	uint64_t g = 0;
+	if (seam__drv_attribute(conf.d, SEAM_ATTR_HOST_VMM_SUPPORTED, &supported) != SEAM_CU_SUCCESS ||
+		supported == 0) {
+		tap_note("observed: no memory on nodes of the host here");
+		return;
+	}
+	works(seam__drv_attribute(conf.d, SEAM_ATTR_HOST_NODE, &node));
+	const struct seam_location cpu = {SEAM_AT_HOST_NUMA, node < 0 ? 0 : (int)node};
+	const struct seam_phys_props props = {.where = cpu};
+	const struct seam_access access[2] = {conf_read_write, {cpu, SEAM_ACCESS_READWRITE}};
+	works(seam__drv_granularity(conf.d, &props, &g));
+	tap_note("observed: node %d, granularity %llu", cpu.id, (unsigned long long)g);
+	const uint64_t bytes = NODE_CHUNKS * g;
+	uint64_t home = conf_reserve(bytes), view = conf_reserve(bytes);
+	struct seam_phys chunks[NODE_CHUNKS] = {{0}};
+	bool mapped = true;
+	for (uint64_t i = 0; i < NODE_CHUNKS && mapped; i++) {
+		mapped = works(seam__drv_mem_create(conf.d, g, &props, &chunks[i]));
+		mapped = mapped && works(seam__drv_mem_map(conf.d, home + i * g, g, 0, chunks[i], 0)) &&
+			works(seam__drv_mem_map(conf.d, view + (NODE_CHUNKS - 1 - i) * g, g, 0, chunks[i], 0));
+	}
+	mapped = mapped && works(seam__drv_mem_set_access(conf.d, home, bytes, access, 2)) &&
+		works(seam__drv_mem_set_access(conf.d, view, bytes, access, 2));
+	if (mapped) {
+		ok(says_host(home) && says_host(view + bytes - 1), "the driver takes it for the host's");
+		if (conf.has_contents)
+			check_node_bytes(home, view, bytes);
+	}
+	conf_unmap(home, bytes);
+	conf_unmap(view, bytes);
+	for (int i = 0; i < NODE_CHUNKS && chunks[i].id != 0; i++)
+		conf_release(chunks[i]);
+	conf_free(home, bytes);
+	conf_free(view, bytes);
+}
+
 void part_copies(void)
 {
 	uint64_t g = conf.g;

@@ -81,6 +81,60 @@ static void check_touches(enum seam_emu_memory memory)
 	close_emu(d);
 }
 
+/* ---- memory of the host's node ---- */
+
+static int create_on_host(struct seam_driver *d, struct seam_phys *ret_phys)
+{
+	const struct seam_phys_props on_host = {.where = {.kind = SEAM_AT_HOST_NUMA}};
+	return seam__drv_mem_create(d, CHUNK, &on_host, ret_phys);
+}
+
+static void check_host_lacks(void)
+{
+	const struct seam_access cpu = {.where = {.kind = SEAM_AT_HOST_NUMA}, .mode = SEAM_ACCESS_READWRITE};
+	struct seam_driver *d =
+		open_emu(&(struct seam_emu_config){.granularity_bytes = CHUNK, .host = SEAM_EMU_HOST_NONE});
+	struct seam_phys phys = {0};
+	int64_t supported = 7;
+	MUST(seam__drv_attribute(d, SEAM_ATTR_HOST_VMM_SUPPORTED, &supported));
+	ok(supported == 0 && create_on_host(d, &phys) == SEAM_CU_NOT_SUPPORTED, "none: it is not created");
+	close_emu(d);
+	d = open_emu(&(struct seam_emu_config){.granularity_bytes = CHUNK, .host = SEAM_EMU_HOST_NO_CPU});
+	MUST(seam__drv_attribute(d, SEAM_ATTR_HOST_VMM_SUPPORTED, &supported));
+	const uint64_t va = map_host(d, false);
+	ok(supported == 1 && seam__drv_mem_set_access(d, va, CHUNK, &cpu, 1) == SEAM_CU_NOT_SUPPORTED,
+		"no_cpu: the CPU is not let in");
+	close_emu(d);
+	for (int as_device = 0; as_device < 2; as_device++) {
+		bool host = as_device != 0;
+		d = open_emu(&(struct seam_emu_config){.granularity_bytes = CHUNK,
+			.host = as_device != 0 ? SEAM_EMU_HOST_AS_DEVICE : SEAM_EMU_HOST_WHOLE});
+		MUST(seam__drv_is_host(d, map_host(d, true), &host));
+		ok(host == (as_device == 0), "it is %s", as_device != 0 ? "a device's" : "the host's");
+		close_emu(d);
+	}
+}
+
+/* Its copies are judged, and it stays while one is pending. */
+static void check_host_copies(enum seam_emu_memory memory)
+{
+	struct seam_driver *d = open_emu(&(struct seam_emu_config){
+		.memory = memory, .granularity_bytes = CHUNK, .capacity_bytes = 64 * CHUNK, .lenient = true});
+	uint64_t host = map_host(d, true), direct = 0;
+	const uint64_t streams[2] = {make_stream(d, SEAM_STREAM_NONBLOCKING), make_stream(d, SEAM_STREAM_NONBLOCKING)};
+	void *pointer = (void *)(uintptr_t)host;
+	MUST(seam__drv_direct_alloc(d, CHUNK, &direct));
+	MUST(seam__drv_copy_to_device(d, direct, pointer, CHUNK, streams[0]));
+	ok(seam__emu_violations_all(d) == 0, "%s: a copy of it is nothing wrong", names[memory]);
+	MUST(seam__drv_copy_to_host(d, pointer, direct, CHUNK, streams[1]));
+	ok(seam__emu_violations(d, SEAM_EMU_RACE) != 0, "%s: two copies without an edge are a race", names[memory]);
+	seam__emu_clear_violations(d);
+	MUST(seam__drv_mem_unmap(d, host, CHUNK));
+	ok(seam__emu_violations(d, SEAM_EMU_UNMAP_PENDING) == 1, "%s: it is unmapped under a copy", names[memory]);
+	seam__emu_clear_violations(d);
+	close_emu(d);
+}
+
 /* ---- what work finds there ---- */
 
 struct world {
@@ -345,7 +399,9 @@ void part_strict(void)
 	for (int memory = SEAM_EMU_REAL; memory <= SEAM_EMU_STRICT; memory++) {
 		check_touches((enum seam_emu_memory)memory);
 		check_bytes((enum seam_emu_memory)memory);
+		check_host_copies((enum seam_emu_memory)memory);
 	}
+	check_host_lacks();
 	check_host_side();
 	void (*before)(int) = signal(SIGXFSZ, SIG_IGN); /* else a write beyond the limit ends the process */
 	for (int what = 0; what < ACTS; what++)

@@ -13,6 +13,8 @@
 
 #include "fakecuda.h"
 
+#define FAKE_HOST_NUMA_VMM 141 /* has no name in the headers before CUDA 12.9 */
+
 struct fake_context fake_contexts[SEAM_EMU_DEVICES];
 _Thread_local CUcontext fake_current;
 _Thread_local CUstreamCaptureMode fake_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -122,6 +124,13 @@ CUresult fake_device_attribute(int *value, CUdevice_attribute what, CUdevice dev
 		return CUDA_SUCCESS;
 #include "fakecuda_attributes.def"
 #undef FAKECUDA_ATTRIBUTE
+	case FAKE_HOST_NUMA_VMM: {
+		int64_t supported = 0;
+		int cu = seam__drv_attribute(
+			fake_contexts[fake_ordinal(device)].driver, SEAM_ATTR_HOST_VMM_SUPPORTED, &supported);
+		*value = (int)supported;
+		return as_result(cu);
+	}
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
 		*value = fake_ordinal(device);
 		return CUDA_SUCCESS;
@@ -284,6 +293,18 @@ static CUresult fake_mem_get_access(unsigned long long *flags, const CUmemLocati
 	const struct seam_location where = location_of(location);
 	int cu = seam__drv_mem_get_access(fake_device, va, &where, &mode);
 	*flags = (unsigned long long)mode;
+	return as_result(cu);
+}
+
+static CUresult fake_pointer_attribute(void *value, CUpointer_attribute what, CUdeviceptr va)
+{
+	NEEDS_CONTEXT();
+	bool host = false;
+	const int cu = what != CU_POINTER_ATTRIBUTE_MEMORY_TYPE ? SEAM_CU_NOT_SUPPORTED
+								: seam__drv_is_host(fake_device, va, &host);
+	const unsigned kind = host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	if (cu == 0)
+		memcpy(value, &kind, sizeof(kind));
 	return as_result(cu);
 }
 

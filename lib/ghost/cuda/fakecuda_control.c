@@ -46,6 +46,23 @@ bool fake_have_peers(void)
 	return peers == NULL || strcmp(peers, "none") != 0;
 }
 
+static bool parse_host(const char *text, enum seam_emu_host *ret_host)
+{
+	static const char *const names[] = {
+		[SEAM_EMU_HOST_WHOLE] = "whole",
+		[SEAM_EMU_HOST_NONE] = "none",
+		[SEAM_EMU_HOST_NO_CPU] = "no_cpu",
+		[SEAM_EMU_HOST_AS_DEVICE] = "as_device",
+	};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (strcmp(text, names[i]) != 0)
+			continue;
+		*ret_host = (enum seam_emu_host)i;
+		return true;
+	}
+	return false;
+}
+
 bool fake_configure(struct seam_emu_config *config)
 {
 	const char *devices = secure_getenv("FAKECUDA_DEVICES");
@@ -64,6 +81,9 @@ bool fake_configure(struct seam_emu_config *config)
 	else if (memory != NULL && strcmp(memory, "strict") == 0)
 		config->memory = SEAM_EMU_STRICT;
 	else if (memory != NULL && strcmp(memory, "real") != 0)
+		return false;
+	const char *host = secure_getenv("FAKECUDA_HOST");
+	if (host != NULL && !parse_host(host, &config->host))
 		return false;
 	if (capacity != NULL && (!parse_size(capacity, &config->capacity_bytes) || config->capacity_bytes == 0))
 		return false;
@@ -185,6 +205,13 @@ EXPORTED uint64_t fakecuda_ticks(void)
 	return atomic_load_explicit(&spent_ticks, memory_order_relaxed);
 }
 
+/* Mapped memory that programs are told is the host's. */
+static bool is_of_host(const struct emu *e, const struct emu_mapping *mapping)
+{
+	return mapping != NULL && mapping->phys->props.where.kind != SEAM_AT_DEVICE &&
+		e->config.host != SEAM_EMU_HOST_AS_DEVICE;
+}
+
 EXPORTED int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes)
 {
 	struct seam_driver *d = asked();
@@ -193,6 +220,8 @@ EXPORTED int fakecuda_range(uint64_t va, uint64_t *ret_base, uint64_t *ret_bytes
 	struct emu *e = seam__emu_of(d);
 	seam__mutex_lock(&e->lock);
 	const struct emu_mapping *mapping = seam__emu_mapping_find(e, va);
+	if (is_of_host(e, mapping))
+		mapping = NULL;
 	if (mapping != NULL) {
 		*ret_base = mapping->va;
 		*ret_bytes = mapping->bytes;
@@ -223,6 +252,13 @@ EXPORTED int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *r
 		return NO_DEVICE;
 	struct emu *e = seam__emu_of(d);
 	seam__mutex_lock(&e->lock);
+	const struct emu_mapping *mapping = seam__emu_mapping_find(e, word(at));
+	if (is_of_host(e, mapping)) {
+		*ret_base = mapping->va;
+		*ret_bytes = mapping->bytes;
+		seam__mutex_unlock(&e->lock);
+		return 0;
+	}
 	const struct emu_host_block *block = RB_ROOT(&e->host_blocks);
 	while (block != NULL && word(at) - block->va >= block->bytes)
 		block = word(at) < block->va ? RB_LEFT(block, by_va) : RB_RIGHT(block, by_va);
