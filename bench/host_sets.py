@@ -1,6 +1,6 @@
 """host_sets.py ALLOCATOR SET: runs one program that pins memory, and prints what was asked for and what was pinned, as JSON. bench/host runs it.
 
-ALLOCATOR is `native` or `seam`. A program is a generator that yields where one of its iterations ends. What it asked for is counted here, in Python,
+ALLOCATOR is `native`, `seam` or `stitched` (Seam with host_stitch). A program is a generator that yields where one of its iterations ends. What it asked for is counted here, in Python,
 where tensors are made and where they die, the same for both; what was pinned is PyTorch's own `host_memory_stats()`. Not here: times (host_times.py)
 and tables (bench/host).
 """
@@ -223,7 +223,7 @@ def main() -> None:
     """Prints a line."""
     allocator, name = sys.argv[1:]
     torch.cuda.init()
-    if allocator == "seam":
+    if allocator != "native":
         import seamalloc
 
         seamalloc.enable(door="class", pinned=True)

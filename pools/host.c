@@ -1,26 +1,12 @@
 /* host.c: pinned host memory as a source, and the sizes of its pool. See host.h. */
 #include "host.h"
 
-#include "bits.h"
 #include "clock.h"
 #include "host_memory.h"
 #include "numa.h"
 
 #define KI UINT64_C(1024)
 #define MI (KI * KI)
-
-static void count_call(struct seam_host_calls *calls, uint64_t ns)
-{
-	const uint64_t least_ns = atomic_load_explicit(&calls->least_ns, memory_order_relaxed);
-	const uint64_t most_ns = atomic_load_explicit(&calls->most_ns, memory_order_relaxed);
-	/* One call at a time (`calling` of store.h). A reset in between may miss this one. */
-	atomic_fetch_add_explicit(&calls->count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&calls->total_ns, ns, memory_order_relaxed);
-	if (least_ns == 0 || ns < least_ns)
-		atomic_store_explicit(&calls->least_ns, ns, memory_order_relaxed);
-	if (ns > most_ns)
-		atomic_store_explicit(&calls->most_ns, ns, memory_order_relaxed);
-}
 
 static int node_of(struct seam_driver *driver)
 {
@@ -34,17 +20,17 @@ static int alloc_on_node(struct seam_host *host, uint64_t bytes, void **ret_poin
 {
 	int refused = 0;
 	if (!host->asked)
-		atomic_store_explicit(&host->node, node_of(host->driver), memory_order_relaxed);
+		atomic_store_explicit(&host->figures.node, node_of(host->driver), memory_order_relaxed);
 	host->asked = true;
-	const int node = atomic_load_explicit(&host->node, memory_order_relaxed);
+	const int node = atomic_load_explicit(&host->figures.node, memory_order_relaxed);
 	const bool prefers = node >= 0 && seam__numa_prefer(node, &refused);
 	int cu = seam__drv_host_alloc(host->driver, bytes, ret_pointer);
 	if (prefers) {
 		seam__numa_forget();
-		atomic_fetch_add_explicit(&host->placed, cu == SEAM_CU_SUCCESS, memory_order_relaxed);
+		atomic_fetch_add_explicit(&host->figures.placed, cu == SEAM_CU_SUCCESS, memory_order_relaxed);
 	}
 	if (refused != 0)
-		atomic_store_explicit(&host->refused, refused, memory_order_relaxed);
+		atomic_store_explicit(&host->figures.refused, refused, memory_order_relaxed);
 	return cu;
 }
 
@@ -58,12 +44,12 @@ static enum seam_rc segment_alloc(void *user, uint64_t bytes, uint64_t *ret_va)
 		return SEAM_OOM_HOST;
 	const uint64_t begin_ns = seam__clock_ns();
 	int cu = alloc_on_node(host, bytes, &pointer);
-	count_call(&host->allocs, seam__clock_ns() - begin_ns);
+	seam__host_calls_count(&host->figures.allocs, seam__clock_ns() - begin_ns);
 	if (cu == SEAM_CU_OUT_OF_MEMORY)
 		return SEAM_OOM_HOST;
 	if (cu == SEAM_CU_SUCCESS) {
 		*ret_va = (uint64_t)(uintptr_t)pointer;
-		atomic_fetch_add_explicit(&host->sizes[seam__bits_log2(bytes * 2 - 1)], 1, memory_order_relaxed);
+		seam__host_figures_piece(&host->figures, bytes);
 	}
 	return seam__driver_rc(cu);
 }
@@ -74,7 +60,7 @@ static enum seam_rc segment_free(void *user, uint64_t va, uint64_t bytes)
 	(void)bytes;
 	const uint64_t begin_ns = seam__clock_ns();
 	int cu = seam__drv_host_free(host->driver, seam__host_pointer(va));
-	count_call(&host->frees, seam__clock_ns() - begin_ns);
+	seam__host_calls_count(&host->figures.frees, seam__clock_ns() - begin_ns);
 	return seam__driver_rc(cu);
 }
 
@@ -106,18 +92,7 @@ enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_conf
 				.covers_frees = true,
 			},
 	};
-	*host = (struct seam_host){.driver = driver, .root = config->root != NULL ? config->root : "", .node = -1};
+	*host = (struct seam_host){
+		.driver = driver, .root = config->root != NULL ? config->root : "", .figures.node = -1};
 	return seam__store_init(&host->store, &source, &store_config, driver, meta);
-}
-
-static void reset(struct seam_host_calls *calls)
-{
-	atomic_store_explicit(&calls->least_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&calls->most_ns, 0, memory_order_relaxed);
-}
-
-void seam__host_reset_calls(struct seam_host *host)
-{
-	reset(&host->allocs);
-	reset(&host->frees);
 }

@@ -11,38 +11,25 @@
  *
  * Not here: registering memory that others allocated; copies.
  *
- * Invariants: the store's (seam__store_check()). Locks: the store's; the
- * figures of driver calls are atomic, and may be a call apart from each other.
+ * Invariants: the store's (seam__store_check()). Locks: the store's.
  */
 #ifndef SEAM_POOLS_HOST_H
 #define SEAM_POOLS_HOST_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <seam/rc.h>
 
+#include "host_figures.h"
 #include "store.h"
-
-#define SEAM_HOST_SIZES 64u /* a bucket for each power of two */
-
-/* Driver calls of one kind, and their time on the host's clock. */
-struct seam_host_calls {
-	_Atomic uint64_t count, total_ns, least_ns, most_ns; /* least and most: since the last reset; 0: none */
-};
 
 struct seam_host {
 	struct seam_store store;
 	struct seam_driver *driver;
 	const char *root; /* of host_memory.h; constant */
-	_Atomic int node; /* where pages are wanted, asked of the driver before the first segment; -1: anywhere, or not
-			     asked yet */
-	bool asked;       /* the one that calls the source */
-	_Atomic int refused;     /* errno of the system when it last refused to place pages; 0: it has not */
-	_Atomic uint64_t placed; /* segments that were placed on `node` */
-	struct seam_host_calls allocs, frees;
-	_Atomic uint64_t sizes[SEAM_HOST_SIZES]; /* segments obtained, by the power of two that their size needs */
+	bool asked;       /* the one that calls the source: for the node of `figures`, before the first segment */
+	struct seam_host_figures figures;
 };
 
 struct seam_host_config {
@@ -56,9 +43,6 @@ struct seam_host_config {
 /* The lock has rank SEAM_RANK_HOST. Running out is SEAM_OOM_HOST. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__host_init(struct seam_host *host, const struct seam_host_config *config,
 	struct seam_driver *driver, struct seam_meta *meta);
-
-/* The shortest and the longest driver call are of those from here on. */
-void seam__host_reset_calls(struct seam_host *host);
 
 static inline void *seam__host_pointer(uint64_t va)
 {

@@ -199,6 +199,7 @@ static void set_free(
 	}
 	view->live++;
 	engine->counts.pending_bytes += block->bytes;
+	engine->counts.pending_blocks++;
 	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
 }
 

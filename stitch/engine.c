@@ -15,15 +15,17 @@ enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *d
 	enum seam_rc rc = seam__memory_init(&engine->memory, driver, meta, props);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__mutex_init(&engine->change, "change", SEAM_RANK_CHANGE);
+	const bool on_host = props->where.kind != SEAM_AT_DEVICE;
+	rc = seam__mutex_init(&engine->change, "change", on_host ? SEAM_RANK_HOST_CHANGE : SEAM_RANK_CHANGE);
 	if (rc != SEAM_OK)
 		return rc;
-	rc = seam__mutex_init(&engine->lock, "pool", SEAM_RANK_DEVICE);
+	rc = seam__mutex_init(&engine->lock, "pool", on_host ? SEAM_RANK_HOST : SEAM_RANK_DEVICE);
 	if (rc != SEAM_OK) {
 		seam__mutex_fini(&engine->change);
 		return rc;
 	}
 	seam__streams_init(&engine->streams, driver, meta, policy->deterministic);
+	engine->streams.allows_none = on_host;
 	seam__slab_init(&engine->block_slab, meta, sizeof(struct seam_block));
 	seam__slab_init(&engine->use_slab, meta, sizeof(struct seam_block_use));
 	LIST_INIT(&engine->groups);
@@ -135,6 +137,7 @@ void seam__engine_free(struct seam_engine *engine, struct seam_block *block)
 	block->is = SEAM_IS_PENDING;
 	block->stamp = seam__stream_stamp(block->stream);
 	engine->counts.pending_bytes += block->bytes;
+	engine->counts.pending_blocks++;
 	TAILQ_INSERT_TAIL(&engine->pending, block, pending);
 }
 
@@ -192,6 +195,7 @@ static void release(struct seam_engine *engine, struct seam_block *block)
 {
 	TAILQ_REMOVE(&engine->pending, block, pending);
 	engine->counts.pending_bytes -= block->bytes;
+	engine->counts.pending_blocks--;
 	seam__uses_clear(engine, &block->uses);
 	set_free(block, block->stamp);
 }
@@ -281,6 +285,17 @@ enum seam_rc seam__engine_wait(struct seam_engine *engine)
 	return rc;
 }
 
+void seam__engine_reset_peaks(struct seam_engine *engine)
+{
+	struct seam_engine_counts *counts = &engine->counts;
+	counts->live_requested_bytes_peak = counts->live_requested_bytes;
+	counts->live_bytes_peak = counts->live_bytes;
+	counts->live_blocks_peak = counts->live_blocks;
+	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
+	engine->memory.mapping_peak = engine->memory.mapping_count;
+	engine->memory.chunk_peak = engine->memory.chunk_count;
+}
+
 static const char *check_group(struct seam_group *group)
 {
 	for (int i = 0; i < SEAM_CLASS_COUNT; i++) {
@@ -311,12 +326,17 @@ static const char *check_live(struct seam_engine *engine)
 		bytes != counts->live_bytes - counts->planned_bytes ||
 		requested != counts->live_requested_bytes - counts->planned_requested_bytes)
 		return "EN1: the account of live blocks";
-	uint64_t pending = 0;
+	uint64_t pending = 0, pending_blocks = 0;
 	const struct seam_block *block;
 	TAILQ_FOREACH(block, &engine->pending, pending)
-	pending += block->bytes;
-	return pending == counts->pending_bytes - counts->planned_pending_bytes ? NULL
-										: "EN2: the account of pending blocks";
+	{
+		pending += block->bytes;
+		pending_blocks++;
+	}
+	return pending == counts->pending_bytes - counts->planned_pending_bytes &&
+			pending_blocks == counts->pending_blocks
+		? NULL
+		: "EN2: the account of pending blocks";
 }
 
 /* LEASED blocks exist in the common memory only. */

@@ -21,7 +21,8 @@
  *   EN2  the queue of pending blocks holds what the counters say
  *   EN3  LEASED blocks are in the common memory only, each an arena's, and their sum is the counter
  *
- * Locks, in this order: change (SEAM_RANK_CHANGE), lock (SEAM_RANK_DEVICE).
+ * Locks, in this order: change (SEAM_RANK_CHANGE), lock (SEAM_RANK_DEVICE); of memory on the host SEAM_RANK_HOST_CHANGE
+ * and SEAM_RANK_HOST.
  */
 #ifndef SEAM_ENGINE_H
 #define SEAM_ENGINE_H
@@ -67,6 +68,7 @@ struct seam_engine_counts {
 	uint64_t scattered;
 	uint64_t retries, stitch_frees, cross_stream_reuses;
 	uint64_t pending_bytes, leased_bytes;
+	uint64_t pending_blocks; /* in the queue: those of plans are not */
 };
 
 /* A group of classes that may share chunks: the common memory, or a private pool. */
@@ -140,7 +142,8 @@ struct seam_ask {
 	bool capturing; /* the stream is: no stitching, waiting or unmapping */
 };
 
-/* driver and meta outlive the engine. Errors: SEAM_UNSUPPORTED (no VMM), SEAM_OOM_META, SEAM_DRIVER. */
+/* props->where: the device, or a node of the host: then memory may be of no stream (SEAM_NO_STREAM_HANDLE), and the CPU
+ * has access too. driver and meta outlive the engine. Errors: SEAM_UNSUPPORTED (no VMM), SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__engine_init(struct seam_engine *engine, struct seam_driver *driver,
 	struct seam_meta *meta, const struct seam_policy *policy, const struct seam_phys_props *props);
 
@@ -222,6 +225,9 @@ SEAM_MUST_USE enum seam_rc seam__engine_group_create(
 
 /* The private pool's views, with all blocks, join the common memory. With `change` and `lock`. Cannot fail. */
 void seam__engine_group_merge(struct seam_engine *engine, struct seam_group *group);
+
+/* Every peak is its gauge from here on. With `lock`. */
+void seam__engine_reset_peaks(struct seam_engine *engine);
 
 const char *seam__engine_check(struct seam_engine *engine);
 

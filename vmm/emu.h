@@ -99,6 +99,7 @@ struct seam_emu_config {
 	bool lenient;                 /* violations only count; no sticky error */
 	bool lax;                     /* does what the driver does and the library must not need: see above */
 	uint64_t drawn_copies; /* not 0: copies of all kinds are done as early or as late as edges allow: see above */
+	bool still;            /* copies and fills move nothing, as in book mode, and leave the host no pages to hold */
 	bool poison_all;       /* not in book mode: poison every page of new memory, not only the first and last of each
 				  granule */
 	const char

@@ -163,7 +163,7 @@ static void poison_page(struct emu *e, uint64_t offset_bytes)
 
 void seam__emu_backing_poison(struct emu *e, uint64_t offset_bytes, uint64_t bytes)
 {
-	if (e->memfd < 0)
+	if (e->memfd < 0 || e->config.still)
 		return;
 	/* The edges of each granule, unless asked for all: every poisoned page is a page of host memory. */
 	uint64_t step = e->config.poison_all ? HOST_PAGE_BYTES : e->config.granularity_bytes;

@@ -81,7 +81,7 @@ void seam__emu_effect(struct emu *e, struct emu_work *work)
 	}
 	for (size_t i = 0; i < work->range_count && allowed; i++)
 		allowed = check_range(e, work, i);
-	if (!allowed || e->memfd < 0)
+	if (!allowed || e->memfd < 0 || e->config.still)
 		return;
 	int error = move_bytes(e, work);
 	if (error == EFAULT)

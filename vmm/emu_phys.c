@@ -148,7 +148,8 @@ int seam__emu_op_attribute(struct seam_driver *d, enum seam_drv_attribute what, 
 		*ret_value = !e->config.no_vmm && e->config.has_rdma;
 		return 0;
 	case SEAM_ATTR_HOST_VMM_SUPPORTED:
-		*ret_value = !e->config.no_vmm && e->config.host != SEAM_EMU_HOST_NONE;
+		*ret_value = !e->config.no_vmm && e->config.host != SEAM_EMU_HOST_NONE &&
+			e->config.memory != SEAM_EMU_BOOK; /* no CPU could touch it */
 		return 0;
 	case SEAM_ATTR_HOST_NODE:
 	case SEAM_ATTR_CHIP:

@@ -40,6 +40,8 @@ enum seam_rc seam__memory_init(struct seam_memory *memory, struct seam_driver *d
 		.address_limit_bytes = UINT64_MAX,
 	};
 	memory->access[0] = (struct seam_access){{SEAM_AT_DEVICE, driver->ordinal}, SEAM_ACCESS_READWRITE};
+	if (props->where.kind != SEAM_AT_DEVICE)
+		memory->access[memory->access_count++] = (struct seam_access){props->where, SEAM_ACCESS_READWRITE};
 	TAILQ_INIT(&memory->chunk_list);
 	TAILQ_INIT(&memory->view_list);
 	seam__slab_init(&memory->chunk_slab, meta, sizeof(struct seam_chunk));

@@ -115,7 +115,7 @@ struct seam_memory {
 	struct seam_driver *driver;
 	struct seam_meta *meta;
 	struct seam_phys_props props;
-	struct seam_access access[17]; /* own device first, then peers */
+	struct seam_access access[18]; /* own device first; of memory on the host the CPU; then peers */
 	size_t access_count;
 	uint64_t granularity_bytes;
 	uint64_t capacity_bytes; /* most reserved bytes, UINT64_MAX: no limit of ours */

@@ -19,16 +19,17 @@
 
 /* In the order of taking: outermost first. Gaps leave room. */
 enum seam_rank {
-	SEAM_RANK_REGISTRY = 10, /* the process's list of pools */
-	SEAM_RANK_PLAN = 20,     /* the planner's hand-over to the pool */
-	SEAM_RANK_CHANGE = 25,   /* changes of one device's views and mappings, held across driver calls */
-	SEAM_RANK_DEVICE = 30,   /* one device's pool: blocks, views, chunks, streams, accounts */
-	SEAM_RANK_SWAP = 35,     /* tickets of a swap engine */
-	SEAM_RANK_HOST = 40,     /* the pool of pinned host memory */
-	SEAM_RANK_DRIVER = 50,   /* inside a backend of the driver table (the emulated device) */
-	SEAM_RANK_TRACE = 60,    /* the recorder */
-	SEAM_RANK_LEAF = 90,     /* under which nothing is taken but the log */
-	SEAM_RANK_LOG = 95       /* one line to the callback */
+	SEAM_RANK_REGISTRY = 10,    /* the process's list of pools */
+	SEAM_RANK_PLAN = 20,        /* the planner's hand-over to the pool */
+	SEAM_RANK_CHANGE = 25,      /* changes of one device's views and mappings, held across driver calls */
+	SEAM_RANK_DEVICE = 30,      /* one device's pool: blocks, views, chunks, streams, accounts */
+	SEAM_RANK_SWAP = 35,        /* tickets of a swap engine */
+	SEAM_RANK_HOST_CHANGE = 38, /* as CHANGE, of stitched host memory */
+	SEAM_RANK_HOST = 40,        /* the pool of pinned host memory */
+	SEAM_RANK_DRIVER = 50,      /* inside a backend of the driver table (the emulated device) */
+	SEAM_RANK_TRACE = 60,       /* the recorder */
+	SEAM_RANK_LEAF = 90,        /* under which nothing is taken but the log */
+	SEAM_RANK_LOG = 95          /* one line to the callback */
 };
 
 struct seam_mutex {

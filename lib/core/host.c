@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host_memory.h"
+#include "meta.h"
 #include "text.h"
 
 #include "pool.h"
@@ -12,6 +13,88 @@
 #define LARGEST_HOST_BYTES (UINT64_C(1) << 48) /* more than any machine; keeps sums from overflowing */
 
 _Static_assert(UINTPTR_MAX == SEAM_NO_STREAM_HANDLE, "SEAM_NO_STREAM has one value");
+
+enum seam_rc seam__pool_host_init(struct seam_pool *pool)
+{
+	const struct seam_config *config = &pool->config;
+	const struct seam_host_config plain = {
+		.capacity_bytes = config->host_capacity_bytes,
+		.deterministic = config->deterministic != 0,
+		.verify_streams = config->verify_streams != 0,
+	};
+	const struct seam_pinned_config stitched = {
+		.capacity_bytes = config->host_capacity_bytes,
+		.mapping_limit = config->mapping_limit,
+		.address_limit_bytes = config->address_limit_bytes,
+		.deterministic = config->deterministic != 0,
+		.verify_streams = config->verify_streams != 0,
+		.root = "",
+	};
+	enum seam_rc rc = seam__host_init(&pool->host, &plain, pool->driver, pool->meta);
+	if (rc != SEAM_OK || config->host_stitch == 0)
+		return rc;
+	struct seam_pinned *pinned = seam__meta_alloc(pool->meta, sizeof *pinned);
+	rc = pinned != NULL ? seam__pinned_init(pinned, &stitched, pool->driver, pool->meta, &pool->pinned_lacks)
+			    : SEAM_OOM_META;
+	if (rc == SEAM_OK) {
+		pool->pinned = pinned;
+		return SEAM_OK;
+	}
+	seam__meta_free(pool->meta, pinned, sizeof *pinned);
+	if (rc == SEAM_UNSUPPORTED)
+		return SEAM_OK;
+	(void)seam__store_fini(&pool->host.store);
+	return rc;
+}
+
+void seam__pool_host_fini(struct seam_pool *pool)
+{
+	if (pool->pinned != NULL) {
+		seam__pinned_fini(pool->pinned);
+		seam__meta_free(pool->meta, pool->pinned, sizeof *pool->pinned);
+		pool->pinned = NULL;
+	}
+	(void)seam__store_fini(&pool->host.store);
+}
+
+void seam__pool_host_stats(struct seam_pool *pool, struct seam_cache_stats *ret_stats)
+{
+	if (pool->pinned != NULL)
+		seam__pinned_get_stats(pool->pinned, ret_stats);
+	else
+		seam__store_get_stats(&pool->host.store, ret_stats);
+}
+
+void seam__pool_host_reset_peaks(struct seam_pool *pool)
+{
+	if (pool->pinned != NULL)
+		seam__pinned_reset_peaks(pool->pinned);
+	else
+		seam__store_reset_peaks(&pool->host.store);
+}
+
+enum seam_rc seam__pool_host_stream_destroyed(struct seam_pool *pool, uint64_t stream)
+{
+	return pool->pinned != NULL ? seam__pinned_stream_destroyed(pool->pinned, stream)
+				    : seam__store_stream_destroyed(&pool->host.store, stream);
+}
+
+enum seam_rc seam__pool_host_range(struct seam_pool *pool, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes)
+{
+	return pool->pinned != NULL ? seam__pinned_range(pool->pinned, va, ret_va, ret_bytes)
+				    : seam__store_range(&pool->host.store, va, ret_va, ret_bytes);
+}
+
+const char *seam__pool_host_check(struct seam_pool *pool)
+{
+	const char *broken = pool->pinned != NULL ? seam__pinned_check(pool->pinned) : NULL;
+	return broken != NULL ? broken : seam__store_check(&pool->host.store);
+}
+
+static struct seam_host_figures *figures_of(struct seam_pool *pool)
+{
+	return pool->pinned != NULL ? &pool->pinned->driver.figures : &pool->host.figures;
+}
 
 enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *stream, void **ret_ptr)
 {
@@ -23,7 +106,9 @@ enum seam_rc seam_host_alloc(struct seam_pool *pool, uint64_t bytes, void *strea
 		return rc;
 	if (bytes > LARGEST_HOST_BYTES)
 		return SEAM_OOM_HOST;
-	rc = seam__store_alloc(&pool->host.store, bytes, (uint64_t)(uintptr_t)stream, 0, false, &va);
+	rc = pool->pinned != NULL
+		? seam__pinned_alloc(pool->pinned, bytes, (uint64_t)(uintptr_t)stream, &va)
+		: seam__store_alloc(&pool->host.store, bytes, (uint64_t)(uintptr_t)stream, 0, false, &va);
 	if (rc == SEAM_OK)
 		*ret_ptr = seam__host_pointer(va);
 	return rc;
@@ -34,7 +119,10 @@ enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr)
 	if (ptr == NULL)
 		return SEAM_OK;
 	enum seam_rc rc = seam__pool_enter(pool);
-	return rc == SEAM_OK ? seam__store_free(&pool->host.store, (uint64_t)(uintptr_t)ptr) : rc;
+	if (rc != SEAM_OK)
+		return rc;
+	return pool->pinned != NULL ? seam__pinned_free(pool->pinned, (uint64_t)(uintptr_t)ptr)
+				    : seam__store_free(&pool->host.store, (uint64_t)(uintptr_t)ptr);
 }
 
 enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream)
@@ -42,7 +130,9 @@ enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *st
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	return seam__store_record_stream(&pool->host.store, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
+	const uint64_t va = (uint64_t)(uintptr_t)ptr, other = (uint64_t)(uintptr_t)stream;
+	return pool->pinned != NULL ? seam__pinned_record_stream(pool->pinned, va, other)
+				    : seam__store_record_stream(&pool->host.store, va, other);
 }
 
 static uint64_t load(const _Atomic uint64_t *figure)
@@ -50,10 +140,11 @@ static uint64_t load(const _Atomic uint64_t *figure)
 	return atomic_load_explicit(figure, memory_order_relaxed);
 }
 
-static struct seam_host_stats stats_of(struct seam_host *host)
+static struct seam_host_stats stats_of(struct seam_pool *pool)
 {
 	struct seam_cache_stats cache;
-	seam__store_get_stats(&host->store, &cache);
+	const struct seam_host_figures *figures = figures_of(pool);
+	seam__pool_host_stats(pool, &cache);
 	return (struct seam_host_stats){
 		.size = sizeof(struct seam_host_stats),
 		.version = SEAM_HOST_STATS_VERSION,
@@ -76,15 +167,15 @@ static struct seam_host_stats stats_of(struct seam_host *host)
 		.grown_bytes = cache.grown_bytes,
 		.shrinks = cache.shrinks,
 		.ooms = cache.ooms,
-		.alloc_calls = load(&host->allocs.count),
-		.alloc_ns = load(&host->allocs.total_ns),
-		.alloc_ns_least = load(&host->allocs.least_ns),
-		.alloc_ns_most = load(&host->allocs.most_ns),
-		.free_calls = load(&host->frees.count),
-		.free_ns = load(&host->frees.total_ns),
-		.free_ns_least = load(&host->frees.least_ns),
-		.free_ns_most = load(&host->frees.most_ns),
-		.placed = load(&host->placed),
+		.alloc_calls = load(&figures->allocs.count),
+		.alloc_ns = load(&figures->allocs.total_ns),
+		.alloc_ns_least = load(&figures->allocs.least_ns),
+		.alloc_ns_most = load(&figures->allocs.most_ns),
+		.free_calls = load(&figures->frees.count),
+		.free_ns = load(&figures->frees.total_ns),
+		.free_ns_least = load(&figures->frees.least_ns),
+		.free_ns_most = load(&figures->frees.most_ns),
+		.placed = load(&figures->placed),
 	};
 }
 
@@ -95,7 +186,7 @@ enum seam_rc seam_host_stats_get(struct seam_pool *pool, struct seam_host_stats 
 		return rc;
 	if (!seam__stats_known(stats->size, sizeof *stats, stats->version, SEAM_HOST_STATS_VERSION))
 		return SEAM_VERSION;
-	struct seam_host_stats all = stats_of(&pool->host);
+	struct seam_host_stats all = stats_of(pool);
 	all.size = stats->size;
 	memcpy(stats, &all, stats->size);
 	return SEAM_OK;
@@ -105,15 +196,15 @@ void seam_host_reset_peaks(struct seam_pool *pool)
 {
 	if (seam__pool_enter(pool) != SEAM_OK)
 		return;
-	seam__store_reset_peaks(&pool->host.store);
-	seam__host_reset_calls(&pool->host);
+	seam__pool_host_reset_peaks(pool);
+	seam__host_figures_reset(figures_of(pool));
 }
 
 enum seam_rc seam_host_sizes(struct seam_pool *pool, uint64_t *counts, size_t capacity)
 {
 	enum seam_rc rc = counts == NULL ? SEAM_INVALID : seam__pool_enter(pool);
 	for (size_t i = 0; rc == SEAM_OK && i < capacity && i < SEAM_HOST_SIZES; i++)
-		counts[i] = load(&pool->host.sizes[i]);
+		counts[i] = load(&figures_of(pool)->sizes[i]);
 	return rc;
 }
 
@@ -154,7 +245,10 @@ enum seam_rc seam_host_blocks(
 	if (rc != SEAM_OK)
 		return rc;
 	struct copied copied = {.blocks = blocks, .capacity = capacity};
-	seam__store_walk(&pool->host.store, copy_block, &copied);
+	if (pool->pinned != NULL)
+		seam__pinned_walk(pool->pinned, copy_block, &copied);
+	else
+		seam__store_walk(&pool->host.store, copy_block, &copied);
 	*ret_count = copied.count;
 	return SEAM_OK;
 }
@@ -165,7 +259,8 @@ enum seam_rc seam_host_trim(struct seam_pool *pool, uint64_t target_bytes, uint6
 	if (rc != SEAM_OK)
 		return rc;
 	uint64_t released_bytes = 0;
-	rc = seam__store_trim(&pool->host.store, target_bytes, false, &released_bytes);
+	rc = pool->pinned != NULL ? seam__pinned_trim(pool->pinned, target_bytes, &released_bytes)
+				  : seam__store_trim(&pool->host.store, target_bytes, false, &released_bytes);
 	if (rc == SEAM_OK && ret_released_bytes != NULL)
 		*ret_released_bytes = released_bytes;
 	return rc;
@@ -187,13 +282,17 @@ static void put_limits(struct seam_text *text, struct seam_pool *pool)
 void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text)
 {
 	char size[3][24];
-	const struct seam_host *host = &pool->host;
-	const struct seam_host_stats stats = stats_of(&pool->host);
-	const int node = atomic_load_explicit(&host->node, memory_order_relaxed);
-	const int refused = atomic_load_explicit(&host->refused, memory_order_relaxed);
+	const struct seam_host_figures *figures = figures_of(pool);
+	const struct seam_host_stats stats = stats_of(pool);
+	const int node = atomic_load_explicit(&figures->node, memory_order_relaxed);
+	const int refused = atomic_load_explicit(&figures->refused, memory_order_relaxed);
 	seam__text_printf(text, "%s pinned, %s in use, peak %s", seam__text_size(size[0], stats.reserved_bytes),
 		seam__text_size(size[1], stats.held_bytes), seam__text_size(size[2], stats.reserved_bytes_peak));
 	put_limits(text, pool);
+	if (pool->pinned != NULL)
+		seam__text_printf(text, "; stitched");
+	else if (pool->pinned_lacks != NULL)
+		seam__text_printf(text, "; not stitched: the driver lacks %s", pool->pinned_lacks);
 	if (stats.placed != 0)
 		seam__text_printf(text, "; on NUMA node %d", node);
 	else if (refused != 0)

@@ -124,12 +124,7 @@ static enum seam_rc init_device_memory(struct seam_pool *pool)
 /* Device memory, plans and host memory. */
 static enum seam_rc init_parts(struct seam_pool *pool)
 {
-	struct seam_host_config host = {
-		.capacity_bytes = pool->config.host_capacity_bytes,
-		.deterministic = pool->config.deterministic != 0,
-		.verify_streams = pool->config.verify_streams != 0,
-	};
-	enum seam_rc rc = seam__host_init(&pool->host, &host, pool->driver, pool->meta);
+	enum seam_rc rc = seam__pool_host_init(pool);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__runtime_create(
@@ -138,7 +133,7 @@ static enum seam_rc init_parts(struct seam_pool *pool)
 		rc = init_device_memory(pool);
 	if (rc != SEAM_OK) {
 		seam__runtime_destroy(pool->runtime);
-		(void)seam__store_fini(&pool->host.store);
+		seam__pool_host_fini(pool);
 	}
 	return rc;
 }
@@ -149,7 +144,7 @@ static void fini_parts(struct seam_pool *pool)
 	seam__runtime_destroy(pool->runtime); /* before the engine: streams and uses are its own */
 	fini_device_memory(pool);
 	seam__private_fini(pool);
-	(void)seam__store_fini(&pool->host.store); /* blocks that are live die with the pool */
+	seam__pool_host_fini(pool); /* blocks that are live die with the pool */
 	seam__recorder_destroy(pool->recorder);
 }
 
@@ -300,7 +295,7 @@ const struct seam_config *seam_pool_config(const struct seam_pool *pool)
 
 const char *seam__pool_check(struct seam_pool *pool)
 {
-	const char *broken = seam__store_check(&pool->host.store);
+	const char *broken = seam__pool_host_check(pool);
 	if (broken == NULL && pool->plain != NULL)
 		return seam__store_check(pool->plain);
 	seam__pool_stop(pool);

@@ -23,6 +23,7 @@
 #include "driver.h"
 #include "engine.h"
 #include "host.h"
+#include "pinned.h"
 #include "store.h"
 
 #define SEAM_LARGEST_REQUEST_BYTES (UINT64_C(1) << 48) /* more than any device; keeps sums from overflowing */
@@ -72,8 +73,10 @@ struct seam_pool {
 	bool owns_driver;
 	uint64_t fork_generation; /* of the process that made the pool */
 	struct seam_engine engine;
-	struct seam_store *plain; /* instead of the engine, which is then all zero, without VMM; else NULL */
-	struct seam_host host;    /* pinned host memory */
+	struct seam_store *plain;   /* instead of the engine, which is then all zero, without VMM; else NULL */
+	struct seam_pinned *pinned; /* pinned host memory that is stitched; NULL: it is `host`'s */
+	const char *pinned_lacks;   /* what the driver lacks for that, where the program wanted it; else NULL */
+	struct seam_host host;      /* pinned host memory as the driver gives it */
 	LIST_HEAD(, seam_private) privates;
 	LIST_HEAD(, seam_open_route) routes;
 	seam_oom_callback *oom_callback;
@@ -154,6 +157,17 @@ uint64_t seam__pool_capacity(const struct seam_pool *pool);
 /* Every figure, as of now. With `lock`. */
 void seam__pool_stats(struct seam_pool *pool, struct seam_stats *ret_stats);
 void seam__pool_plan_stats(struct seam_pool *pool, struct seam_plan_stats *ret_stats);
+
+/* Pinned host memory of either kind: its life, and what other parts of the pool want of it. Errors: SEAM_OOM_META, the
+ * driver's; of find those of seam__store_range(). */
+SEAM_MUST_USE enum seam_rc seam__pool_host_init(struct seam_pool *pool);
+void seam__pool_host_fini(struct seam_pool *pool);
+void seam__pool_host_stats(struct seam_pool *pool, struct seam_cache_stats *ret_stats);
+void seam__pool_host_reset_peaks(struct seam_pool *pool);
+SEAM_MUST_USE enum seam_rc seam__pool_host_stream_destroyed(struct seam_pool *pool, uint64_t stream);
+SEAM_MUST_USE enum seam_rc seam__pool_host_range(
+	struct seam_pool *pool, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes);
+const char *seam__pool_host_check(struct seam_pool *pool);
 
 /* The text of seam_host_text(). */
 struct seam_text;

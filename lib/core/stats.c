@@ -103,7 +103,7 @@ static void fill_memory(struct seam_stats *stats, const struct seam_memory *memo
 static void fill_shared(struct seam_pool *pool, struct seam_stats *stats)
 {
 	struct seam_cache_stats host;
-	seam__store_get_stats(&pool->host.store, &host);
+	seam__pool_host_stats(pool, &host);
 	stats->host_live_bytes = host.live_bytes;
 	stats->host_reserved_bytes = host.reserved_bytes;
 	stats->host_reserved_bytes_peak = host.reserved_peak_bytes;
@@ -161,17 +161,6 @@ enum seam_rc seam_stats_get(struct seam_pool *pool, struct seam_stats *stats)
 	return SEAM_OK;
 }
 
-static void reset_engine_peaks(struct seam_engine *engine)
-{
-	struct seam_engine_counts *counts = &engine->counts;
-	counts->live_requested_bytes_peak = counts->live_requested_bytes;
-	counts->live_bytes_peak = counts->live_bytes;
-	counts->live_blocks_peak = counts->live_blocks;
-	engine->memory.reserved_peak_bytes = engine->memory.reserved_bytes;
-	engine->memory.mapping_peak = engine->memory.mapping_count;
-	engine->memory.chunk_peak = engine->memory.chunk_count;
-}
-
 void seam_stats_reset_peaks(struct seam_pool *pool)
 {
 	if (seam__pool_enter(pool) != SEAM_OK)
@@ -180,10 +169,10 @@ void seam_stats_reset_peaks(struct seam_pool *pool)
 	if (pool->plain != NULL)
 		seam__cache_reset_peaks(&pool->plain->cache);
 	else
-		reset_engine_peaks(&pool->engine);
+		seam__engine_reset_peaks(&pool->engine);
 	seam__meta_reset_peak(pool->meta);
 	seam__mutex_unlock(seam__pool_lock(pool));
-	seam__store_reset_peaks(&pool->host.store);
+	seam__pool_host_reset_peaks(pool);
 }
 
 enum seam_rc seam_stats_driver(

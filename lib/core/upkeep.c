@@ -109,7 +109,7 @@ enum seam_rc seam_stream_destroyed(struct seam_pool *pool, void *stream)
 	rc = seam__stream_destroyed(streams, handle);
 	seam__mutex_unlock(seam__pool_lock(pool));
 	/* Host memory keeps streams of its own. Either may know the stream alone. */
-	enum seam_rc host_rc = seam__store_stream_destroyed(&pool->host.store, handle);
+	enum seam_rc host_rc = seam__pool_host_stream_destroyed(pool, handle);
 	return rc == SEAM_OK && host_rc != SEAM_NOT_FOUND ? host_rc : rc == SEAM_NOT_FOUND ? host_rc : rc;
 }
 

@@ -270,7 +270,7 @@ static enum seam_rc record_host_memory(const struct transfer *t)
 		uint64_t va = (uint64_t)(uintptr_t)t->hosts[i];
 		uint64_t begin = 0;
 		uint64_t bytes = 0;
-		rc = seam__store_range(&pool->host.store, va, &begin, &bytes);
+		rc = seam__pool_host_range(pool, va, &begin, &bytes);
 		if (rc == SEAM_OK && t->ticket->bytes[i] > bytes - (va - begin))
 			rc = SEAM_NOT_FOUND;
 		if (rc == SEAM_OK)

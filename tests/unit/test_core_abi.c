@@ -13,7 +13,7 @@ Test(core_abi, sizes_are_pinned)
 		const char *name;
 		size_t size, wanted;
 	} rows[] = {
-		{"seam_config", sizeof(struct seam_config), 8 + 22 * 8},
+		{"seam_config", sizeof(struct seam_config), 8 + 23 * 8},
 		{"seam_stats", sizeof(struct seam_stats), 8 + 52 * 8},
 		{"seam_plan_stats", sizeof(struct seam_plan_stats), 8 + 23 * 8},
 		{"seam_request", sizeof(struct seam_request), 40},

@@ -43,6 +43,59 @@ Test(core_host, bad_arguments_are_refused)
 	close_pool();
 }
 
+static void expect_text(const char *part)
+{
+	char text[400];
+	(void)seam_host_text(pool, text, sizeof text);
+	cr_expect_not_null(strstr(text, part), "%s", text);
+}
+
+Test(core_host, stitched_memory_keeps_the_rules_of_pinned_memory)
+{
+	open_on(&(struct seam_emu_config){.memory = SEAM_EMU_STRICT, .capacity_bytes = MIB(64)},
+		"host_stitch:1,host_capacity_bytes:16M");
+	struct seam_host_stats stats = {.size = sizeof stats, .version = SEAM_HOST_STATS_VERSION};
+	uint64_t released = 0, sizes[64] = {0};
+	struct seam_block_info blocks[8];
+	size_t count = 0;
+	void *ptr = NULL;
+	expect_text("; stitched");
+	char *first = must_host_alloc(MIB(3) + 1, SEAM_NO_STREAM), *second = must_host_alloc(MIB(5), NULL);
+	memset(first, 7, MIB(3) + 1);
+	memset(second, 8, MIB(5));
+	cr_assert_eq(first[MIB(3)], 7);
+	cr_assert_rc(seam_host_alloc(pool, MIB(9), NULL, &ptr), SEAM_OOM_HOST);
+	cr_assert_rc(seam_host_alloc(pool, 1, stream_of(0xdead000), &ptr), SEAM_DRIVER);
+	cr_assert_rc(seam_host_free(pool, first + 1), SEAM_NOT_FOUND);
+	cr_assert_ok(seam_host_record_stream(pool, first, NULL));
+	cr_assert_ok(seam_host_stats_get(pool, &stats));
+	cr_expect_eq(stats.reserved_bytes, MIB(10));
+	cr_expect_eq(stats.segments, 5);
+	cr_expect_eq(stats.ooms, 1);
+	cr_expect_eq(stats.live_bytes, MIB(8) + 512);
+	cr_expect_geq(stats.alloc_calls, 11, "a call to create and one to map each, and access");
+	cr_assert_eq(get_stats().host_reserved_bytes, MIB(10));
+	cr_assert_ok(seam_host_sizes(pool, sizes, 64));
+	cr_expect_eq(sizes[21], 5);
+	cr_assert_ok(seam_host_blocks(pool, blocks, 8, &count));
+	cr_expect_eq(count, 3, "two live ones and the rest");
+	cr_assert_ok(seam_host_free(pool, first));
+	cr_assert_ok(seam_host_trim(pool, 0, &released));
+	cr_expect_eq(released, MIB(2), "the second shares a chunk");
+	seam_host_reset_peaks(pool);
+	cr_assert_ok(seam_host_stats_get(pool, &stats));
+	cr_expect_eq(stats.reserved_bytes_peak, MIB(8));
+	close_pool();
+}
+
+Test(core_host, memory_that_is_not_stitched_says_why)
+{
+	open_pool(MIB(64), "host_stitch:1"); /* bookkeeping only: no CPU could touch it */
+	expect_text("; not stitched: the driver lacks memory on nodes of the host");
+	memset(must_host_alloc(MIB(3), NULL), 7, MIB(3));
+	close_pool();
+}
+
 Test(core_host, it_can_be_written_and_is_counted_apart_from_the_device)
 {
 	open_pool(MIB(64), NULL);

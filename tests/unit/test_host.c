@@ -189,7 +189,7 @@ Test(host, it_does_not_grow_beyond_what_the_control_group_leaves)
 	uint64_t va = 0;
 	cr_expect_eq(seam__store_alloc(store, 5 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
 	cr_expect_eq(stats().ooms, 1);
-	cr_expect_eq(atomic_load(&host.allocs.count), 0, "the driver is not asked");
+	cr_expect_eq(atomic_load(&host.figures.allocs.count), 0, "the driver is not asked");
 	va = alloc(4 * MI, streams[0]);
 	cr_expect_neq(va, 0);
 	(void)snprintf(command, sizeof command, "rm -rf %s", root);
@@ -202,9 +202,9 @@ Test(host, new_memory_is_asked_for_on_the_devices_node)
 	if (seam__numa_prefer(0, &refused))
 		seam__numa_forget();
 	(void)alloc(2 * MI, streams[0]);
-	cr_expect_eq(atomic_load(&host.node), 0, "what the emulator says");
-	cr_expect_eq(atomic_load(&host.placed), refused == 0 ? 1 : 0);
-	cr_expect_eq(atomic_load(&host.refused), refused);
+	cr_expect_eq(atomic_load(&host.figures.node), 0, "what the emulator says");
+	cr_expect_eq(atomic_load(&host.figures.placed), refused == 0 ? 1 : 0);
+	cr_expect_eq(atomic_load(&host.figures.refused), refused);
 	if (syscall(SYS_get_mempolicy, &mode, NULL, 0UL, NULL, 0UL) == 0)
 		cr_expect_eq(mode, 0, "the thread's policy is as it was");
 }
@@ -216,18 +216,18 @@ Test(host, driver_calls_are_counted_by_size)
 	(void)alloc(4 * MI, streams[0]);
 	uint64_t released = 0, counted = 0;
 	cr_assert_eq(seam__store_trim(store, 0, false, &released), SEAM_OK);
-	cr_expect_eq(atomic_load(&host.sizes[20]), 1);
-	cr_expect_eq(atomic_load(&host.sizes[22]), 2);
+	cr_expect_eq(atomic_load(&host.figures.sizes[20]), 1);
+	cr_expect_eq(atomic_load(&host.figures.sizes[22]), 2);
 	for (unsigned i = 0; i < SEAM_HOST_SIZES; i++)
-		counted += atomic_load(&host.sizes[i]);
+		counted += atomic_load(&host.figures.sizes[i]);
 	cr_expect_eq(counted, stats().grows);
-	cr_expect_eq(atomic_load(&host.allocs.count), stats().grows);
-	cr_expect_leq(atomic_load(&host.allocs.least_ns), atomic_load(&host.allocs.most_ns));
-	cr_expect_geq(atomic_load(&host.allocs.total_ns), atomic_load(&host.allocs.most_ns));
+	cr_expect_eq(atomic_load(&host.figures.allocs.count), stats().grows);
+	cr_expect_leq(atomic_load(&host.figures.allocs.least_ns), atomic_load(&host.figures.allocs.most_ns));
+	cr_expect_geq(atomic_load(&host.figures.allocs.total_ns), atomic_load(&host.figures.allocs.most_ns));
 	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
 	uint64_t va = 0;
 	cr_assert_eq(seam__store_alloc(store, 5 * MI, streams[0], 0, false, &va), SEAM_OOM_HOST);
-	cr_expect_eq(atomic_load(&host.allocs.count), stats().grows + 1);
+	cr_expect_eq(atomic_load(&host.figures.allocs.count), stats().grows + 1);
 	cr_assert_null(seam__store_check(store));
 }
 

@@ -78,13 +78,14 @@ bool fake_configure(struct seam_emu_config *config)
 	}
 	if (memory != NULL && strcmp(memory, "book") == 0)
 		config->memory = SEAM_EMU_BOOK;
-	else if (memory != NULL && strcmp(memory, "strict") == 0)
+	else if (memory != NULL && (strcmp(memory, "strict") == 0 || strcmp(memory, "still") == 0))
 		config->memory = SEAM_EMU_STRICT;
 	else if (memory != NULL && strcmp(memory, "real") != 0)
 		return false;
 	const char *host = secure_getenv("FAKECUDA_HOST");
 	if (host != NULL && !parse_host(host, &config->host))
 		return false;
+	config->still = memory != NULL && strcmp(memory, "still") == 0;
 	if (capacity != NULL && (!parse_size(capacity, &config->capacity_bytes) || config->capacity_bytes == 0))
 		return false;
 	return fake_gpu_configure(&config->capacity_bytes);
@@ -273,5 +274,5 @@ EXPORTED int fakecuda_host_range(const void *at, uint64_t *ret_base, uint64_t *r
 EXPORTED int fakecuda_is_real(void)
 {
 	struct seam_driver *d = asked();
-	return d != NULL && seam__emu_of(d)->memfd >= 0;
+	return d != NULL && seam__emu_of(d)->memfd >= 0 && !seam__emu_of(d)->config.still;
 }

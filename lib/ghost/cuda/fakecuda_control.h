@@ -13,6 +13,7 @@
  *   FAKECUDA_CAPACITY=24G   memory of each device, in bytes or with K, M, G (default: 8G, or 80G without real memory)
  *   FAKECUDA_GPU=rtx4090    the devices are such GPUs, of machines.def; an unknown one is an error of cuInit
  *   FAKECUDA_MEMORY=strict  a load or store of the CPU in a device's memory, of any kind, is a SIGSEGV, as on a GPU
+ *   FAKECUDA_MEMORY=still   as strict, and copies move nothing
  *   FAKECUDA_MEMORY=book    no real memory: addresses cannot be touched, copies move nothing
  *   FAKECUDA_HOST=none      no memory on the host's NUMA node; no_cpu, as_device: what else enum seam_emu_host says
  *   FAKECUDART_KERNELS=skip  kernels succeed, compute nothing and take fakecuda_kernel_ns(); read at each launch
