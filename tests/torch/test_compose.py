@@ -42,6 +42,7 @@ class Drawn:
         self.lists = draw.choice((False, True))  # results, in this object
         self.tells = draw.choice((False, True))  # the object's death
         self.summed = draw.choice((0, 130))  # the gradient of a weight that all blocks have
+        self.weight = draw.choice((0, 170))  # the cast of one, made in the first block's pass, which a cache holds to the end of the forward pass and each block for its backward pass
 
     def run(self, recipe: list[str]) -> tuple[_profile.Profile, list[_compose.Border]]:
         self.events: list[_profile.Event] = []
@@ -101,6 +102,13 @@ class Drawn:
             self.let_go(address)
         cache.clear()
 
+    def copy(self, *sizes: int) -> list[int]:
+        """What is asked for to copy to or from the host."""
+        self.border(_borders.COPYING, 0)
+        made = [self.alloc(size) for size in sizes]
+        self.border(_borders.COPYING, 0)
+        return made
+
     def mark(self, what: str) -> None:
         self.marks.append(_profile.Mark(what, *self.count()))
 
@@ -124,11 +132,14 @@ class Drawn:
         cached: list[int] = []
         cache: list[int] = []
         self.objects += bool(self.cache)
-        holders = 0
+        holders = weight = 0
         for block in range(self.blocks):
             treatment = recipe[block]
             self.border(_borders.FORWARD, block, value, shared, *self.object(cache))
             casts = [self.alloc(self.casts)] if self.casts else []
+            if self.weight and not block:
+                weight = self.alloc(self.weight)
+                self.holders[weight] = 1
             inner = self.forward(block, treatment == KEEP)
             self.cached(cache, *([self.alloc(self.cache)] if self.cache else []))
             result = self.alloc(self.result[block + 1])
@@ -138,7 +149,10 @@ class Drawn:
             if treatment == SWAP:
                 self.border(_borders.SAVED, block, saved)
                 self.border(_borders.SAVED, block, shared)
-            held = {KEEP: [saved], RECOMPUTE: [value]}.get(treatment, [])
+                for address in [weight] if weight else []:
+                    self.border(_borders.SAVED, block, address)
+                    self.free(*self.copy(self.weight))
+            held = {KEEP: [saved, *([weight] if weight else [])], RECOMPUTE: [value]}.get(treatment, [])
             for address in held:
                 self.holders[address] += 1
             self.border(_borders.BEHIND_FORWARD, block, *self.object(cache))
@@ -157,6 +171,8 @@ class Drawn:
         logits = self.alloc(self.loss)
         for address in cached:
             self.free(address)
+        for address in [weight] if weight else []:
+            self.let_go(address)
         self.let_go(value)
         gradient = self.alloc(self.result[-1])
         self.free(logits)
@@ -166,9 +182,10 @@ class Drawn:
             if block + 1 < self.blocks:
                 self.border(_borders.BEHIND_BACKWARD, block + 1)  # at the same node of the graph
             inner, casts, held = kept[block]
-            back = [self.alloc(self.result[block + (self.saves_result and recipe[block] == SWAP)])] if recipe[block] in (SWAP, FROM_HOST) else []
+            back = self.copy(self.result[block + (self.saves_result and recipe[block] == SWAP)]) if recipe[block] in (SWAP, FROM_HOST) else []
+            back += self.copy(self.weight) if weight and recipe[block] == SWAP else []
             if recipe[block] != KEEP:
-                inner = self.forward(block, True)
+                inner = self.forward(block, True) + ([self.alloc(self.weight)] if weight and recipe[block] != SWAP else [])
             if recipe[block] in (RECOMPUTE, FROM_HOST):
                 self.cached(cache, *([self.alloc(self.cache)] if self.cache else []), *held)  # with a graph, which holds the argument
             gradients.append(self.alloc(10 * self.result[block]))
@@ -302,6 +319,7 @@ def check_format() -> None:
     for title, change in (
         ("a column is short", lambda one: one.owners.pop()),
         ("another start", lambda one: setattr(one, "start", one.start + 1)),
+        ("a copy of nothing", lambda one: one.copies.append(len(one.bytes) + 1)),
         ("a piece is freed twice", lambda one: one.visits[-1].events.extend([event for event in one.visits[first].events if event < 0])),
         ("a piece is made twice", lambda one: one.visits[-1].events.extend([event for visit in one.visits for event in visit.events if event > 0])),
         ("a piece is not made", lambda one: one.visits[first].events.clear() or [visit.events.clear() for visit in one.visits]),

@@ -43,8 +43,8 @@ def has_words(model: Any) -> bool:
     return any(isinstance(module, torch.nn.Linear) and module.out_features in words for module in modules)
 
 
-def _treated(forward: Callable[..., Any], treatment: str, save: Callable[[Any], None]) -> Callable[..., Any]:
-    """A block's forward(); `save` hears the tensors that it saves for its backward pass, if these are swapped."""
+def _treated(forward: Callable[..., Any], treatment: str, borders: _borders.Borders) -> Callable[..., Any]:
+    """A block's forward(); if the tensors that it saves for its backward pass are swapped, `borders` hears of them and of their copies."""
     import torch
     from torch.utils.checkpoint import checkpoint
 
@@ -58,13 +58,18 @@ def _treated(forward: Callable[..., Any], treatment: str, save: Callable[[Any], 
         @functools.wraps(forward)
         def swap(*args: Any, **kwargs: Any) -> Any:
             hooks = torch.autograd.graph.save_on_cpu(pin_memory=True)
-            pack = hooks.pack_hook
+            pack, unpack = hooks.pack_hook, hooks.unpack_hook
 
-            def heard(tensor: Any) -> Any:
-                save(tensor)
-                return pack(tensor)
+            def packed(tensor: Any) -> Any:
+                borders.save(tensor)
+                with borders.copying():
+                    return pack(tensor)
 
-            hooks.pack_hook = heard
+            def unpacked(saved: Any) -> Any:
+                with borders.copying():
+                    return unpack(saved)
+
+            hooks.pack_hook, hooks.unpack_hook = packed, unpacked
             with hooks:
                 return treated(*args, **kwargs)
 
@@ -73,11 +78,11 @@ def _treated(forward: Callable[..., Any], treatment: str, save: Callable[[Any], 
     return {KEEP: forward, RECOMPUTE: recompute, SWAP: on_host(forward), FROM_HOST: on_host(recompute)}[treatment]
 
 
-def treat(blocks: Sequence[Any], recipe: Sequence[str], save: Callable[[Any], None]) -> None:
+def treat(blocks: Sequence[Any], recipe: Sequence[str], borders: _borders.Borders) -> None:
     """Each block as the recipe says; blocks behind its end are kept."""
     for block, treatment in zip(blocks, recipe, strict=False):
         if treatment != KEEP:
-            block.forward = _treated(block.forward, treatment, save)
+            block.forward = _treated(block.forward, treatment, borders)
 
 
 def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[list[Any], bool], None], recomputes: Callable[[str], None]) -> None:
@@ -102,7 +107,7 @@ def install(recipe: Sequence[str], borders: _borders.Borders, tell: Callable[[li
         blocks = [] if any(id(part) in known for part in module.modules()) else find(module)
         known.update(id(part) for part in module.modules())
         tell(blocks, has_words(module))
-        treat(blocks, recipe[count:], borders.save)
+        treat(blocks, recipe[count:], borders)
         borders.watch(module, blocks, count)
         count += len(blocks)
 

@@ -8,6 +8,7 @@ border. Modules that are compiled have none: hooks would change what is compiled
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import gc
 import itertools
@@ -17,7 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 FORWARD, BEHIND_FORWARD, BACKWARD, BEHIND_BACKWARD = range(4)  # what begins at a border
-GIVEN, DIED, SAVED = 4, 5, 6  # nothing begins: a gradient is handed over; an object that was is no more; a block saves a tensor for its backward pass
+# Nothing begins: a gradient is handed over; an object that was is no more; a block saves a tensor for its backward pass; a copy to or from the host begins, or ends.
+GIVEN, DIED, SAVED, COPYING = 4, 5, 6, 7
 OTHER = -1  # a module that is no block
 MOST_HELD = 1 << 12  # parts of an object that is handed over that are looked at. A cache of keys and values has some ten a layer; a vocabulary of 10^6 words took 4 s each time
 PLAIN = (str, bytes, int, float, complex, range, slice, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType, type(None), type(Ellipsis))
@@ -121,6 +123,13 @@ class Borders:
         """The block whose pass it is saves a tensor for its backward pass."""
         if at := address(tensor):
             self.mark(SAVED, self.inside, [at])
+
+    @contextlib.contextmanager
+    def copying(self) -> Iterator[None]:
+        """What is asked for in here is for a copy to or from the host."""
+        self.mark(COPYING, self.inside)
+        yield
+        self.mark(COPYING, self.inside)
 
     def watch(self, model: Any, blocks: list[Any], first: int) -> None:
         """Marks the borders of all modules of a model from here on; its blocks are numbered from `first` on."""

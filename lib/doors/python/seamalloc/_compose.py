@@ -5,8 +5,9 @@ its block. How long a piece of memory lives depends on its holders: the block th
 one before it, and in its backward pass a gradient. It ends where the last of them lets it go, which depends on the treatment of each. A recording shows where the last
 one does if all are treated alike, and the others are taken to do so in the same place of their own visits. What is no tensor and holds some (a cache of keys and
 values) is a piece of no bytes, and what it holds lives as long as it does. What ends where an object does, in the visit of a block that never was handed it, that object held.
-What a kept block holds for its backward pass may be hidden by another that holds it longer: where blocks are swapped they tell what they save. A place in a visit is
-told by the requests that follow in it: a backward pass that recomputes ends like one that does not.
+What a block holds for its backward pass may be hidden by another that holds it longer: where blocks are swapped they tell what they save. What they save and did not
+make, as a shared weight that autocast has converted, they were handed too. A place in a visit is told by the requests that follow in it, but for copies to and from the
+host: a backward pass that recomputes ends like one that does not.
 
 Invariants: the visits of a recording are in the order of the program, without gaps; a piece is made once, and freed at most once, behind that.
 """
@@ -25,8 +26,8 @@ from . import _borders, _profile
 KEEP, SWAP = "keep", "swap"
 OUTSIDE = -1  # of all blocks
 BEFORE = -2  # the maker of what was made before the iteration
-Place = tuple[int, int]  # a visit, and the requests of it that follow, negative: places are ordered
-NEVER = 1 << 62, 0
+Place = tuple[int, int, int]  # a visit, the requests of it that follow, negative, but copies to or from the host, and how many of these were made since the last that is none: places are ordered
+NEVER = 1 << 62, 0, 0
 PARTS = {_borders.FORWARD: "forward", _borders.BACKWARD: "backward"}  # of a block; all else is outside of blocks
 Border = tuple[int, int, int, int, list[int]]  # as _borders.py finds them
 Moment = tuple[int, int, int, list[int]]  # the event, and the rest of a border
@@ -39,14 +40,6 @@ class Visit:
     part: str  # "forward" or "backward" of a block, "optimizer", ""
     block: int
     events: list[int] = field(default_factory=list)  # of pieces, by number from 1 on: made, or negative: freed
-
-    def ends(self) -> Iterator[tuple[int, int]]:
-        """The pieces that end, with how many requests follow in the visit."""
-        following = sum(event > 0 for event in self.events)
-        for event in self.events:
-            following -= event > 0
-            if event < 0:
-                yield following, -event - 1
 
 
 @dataclass
@@ -62,14 +55,32 @@ class Recording:
     handed: list[int] = field(default_factory=list)  # which of all that is handed over in the iteration; -1: it never is
     objects: list[list[int]] = field(default_factory=list)  # those that have held it, by which of all that is handed over they are
     savers: list[list[int]] = field(default_factory=list)  # the blocks that save it for their backward passes, where these are swapped: elsewhere nobody tells
+    copies: list[int] = field(default_factory=list)  # the pieces, by number from 1 on, that are for copies to or from the host
+
+    def placed(self, number: int) -> Iterator[tuple[int, Place]]:
+        """The events of a visit, each with the place behind it."""
+        events, copies = self.visits[number].events, set(self.copies)
+        following, copied = sum(event > 0 and event not in copies for event in events), 0
+        for event in events:
+            if event in copies:
+                copied += 1
+            elif event > 0:
+                following, copied = following - 1, 0
+            yield event, (number, -following, copied)
 
     def ends(self) -> list[Place]:
         """Where each piece ends."""
         found = [NEVER] * len(self.bytes)
-        for number, visit in enumerate(self.visits):
-            for following, piece in visit.ends():
-                found[piece] = number, -following
+        for number in range(len(self.visits)):
+            for event, place in self.placed(number):
+                if event < 0:
+                    found[-event - 1] = place
         return found
+
+    def alike(self) -> dict[Place, int]:
+        """The pieces that are for no copies, by where they are made: a forward pass makes the same ones under each treatment."""
+        made = [(place, event) for number in range(len(self.visits)) for event, place in self.placed(number) if event > 0]
+        return {place: event - 1 for place, event in made if not place[2]}
 
 
 class _Pieces:
@@ -169,8 +180,12 @@ def record(profile: _profile.Profile, borders: Sequence[Border], period: int) ->
         made.objects.append(sorted(objects[number].number for number in handing.objects))
         made.savers.append(sorted(handing.savers))
         changes += [(born, piece)] * (born >= begin) + [(died, -piece)] * (died < end)
+    ends_of_copies = [at for at, what, *_ in of_blocks if what == _borders.COPYING]
+    copying = {at for first, behind in zip(ends_of_copies[::2], ends_of_copies[1::2], strict=False) for at in range(first, behind)}
     for at, change in sorted(changes):
         made.visits[bisect.bisect_right(starts, at) - 1].events.append(change)
+        if change > 0 and at in copying:
+            made.copies.append(change)
     return made
 
 
@@ -180,10 +195,29 @@ def agree(recordings: Mapping[str, Recording]) -> bool:
     return all(shape == shapes[0] for shape in shapes) and any(block != OUTSIDE for _, block in shapes[0][1])
 
 
+def _handed_by_saving(recordings: Mapping[str, Recording]) -> dict[str, Recording]:
+    """The recordings, where a block is handed also what it saves and another part of the program made, as a shared weight that autocast has converted. Swapped blocks tell it."""
+    if SWAP not in recordings:
+        return dict(recordings)
+    swapped, alike = recordings[SWAP], {name: one.alike() for name, one in recordings.items()}
+    changed = {name: dataclasses.replace(one, owners=list(one.owners), handed=list(one.handed)) for name, one in recordings.items()}
+    number = itertools.count(1 + max((max(one.handed, default=-1) for one in recordings.values()), default=-1))
+    for key, piece in alike[SWAP].items():
+        if swapped.handed[piece] >= 0 or not set(swapped.savers[piece]) - {swapped.makers[piece]}:
+            continue
+        handed = next(number)
+        for name, pieces in alike.items():
+            if key in pieces and recordings[name].bytes[pieces[key]] == swapped.bytes[piece]:
+                changed[name].owners[pieces[key]] = swapped.savers[piece]
+                changed[name].handed[pieces[key]] = handed
+    return changed
+
+
 class _Ends:
     """Where pieces end in a mixture of recordings."""
 
     def __init__(self, recordings: Mapping[str, Recording], recipe: Sequence[str]) -> None:
+        recordings = _handed_by_saving(recordings)
         self.recipe = recipe
         self.visits = recordings[KEEP].visits
         self.blocks = sorted({visit.block for visit in self.visits} - {OUTSIDE})
@@ -209,12 +243,12 @@ class _Ends:
         return self.visits[end[0]].block if end != NEVER else OUTSIDE
 
     def _let_go(self, block: int, end: Place) -> Place:
-        """Where a block does what another one does at the end. (-1, 0): it has no such visit before."""
+        """Where a block does what another one does at the end. Visit -1: it has none such before."""
         if self._block(end) in (OUTSIDE, block):
             return end
         own = self.passes.get((self.visits[end[0]].part, block), [])
         before = bisect.bisect(own, end[0]) - 1
-        return (own[before], end[1]) if before >= 0 else (-1, 0)
+        return (own[before] if before >= 0 else -1, *end[1:])
 
     def _shown_by(self, block: int, handed: int) -> str:
         """The recording that shows where a block lets go what is handed over. What a kept block does not save it holds no longer than a swapped one does."""
@@ -232,10 +266,11 @@ class _Ends:
     def _ends(self, name: str, piece: int) -> list[Place]:
         """Where those let a piece go whose blocks are treated as in this recording."""
         one, end = self.used[name], self.ends[name][piece]
-        if objects := self._held_by(name, piece):
-            return [self.shared[handed] for handed in objects if any(self.treatment(block) == name for block in one.owners[piece])]
-        owners = {*one.owners[piece], *([one.makers[piece]] if self._block(end) == one.makers[piece] else [])}
-        return [self._let_go(block, end) for block in owners if self._shown_by(block, one.handed[piece]) == name]
+        objects = self._held_by(name, piece)
+        # What objects hold longest its maker does not: the blocks that it was handed to may.
+        is_makers = self._block(end) == one.makers[piece] and not objects
+        treated = {block for block in (*one.owners[piece], *[one.makers[piece]] * is_makers) if self._shown_by(block, one.handed[piece]) == name}
+        return [self._let_go(block, end) for block in treated] + [self.shared[handed] for handed in objects if any(self.treatment(block) == name for block in one.owners[piece])]
 
     def end(self, name: str, piece: int) -> Place:
         """Of a piece that is made as in this recording."""
@@ -255,12 +290,11 @@ def curve(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> list[in
     """The most live bytes in each visit where each block has the treatment of the recipe."""
     mixture = _Ends(recordings, recipe)
     keep = recordings[KEEP]
-    freed: dict[int, dict[int, int]] = {}  # bytes by the visit, and by how many requests of it follow
+    freed: dict[int, list[tuple[Place, int]]] = {}  # places and bytes, by the visit
 
     def free(name: str, piece: int) -> None:
-        visit, following = mixture.end(name, piece)
-        places = freed.setdefault(visit, {})
-        places[-following] = places.get(-following, 0) + recordings[name].bytes[piece]
+        place = mixture.end(name, piece)
+        freed.setdefault(place[0], []).append((place, recordings[name].bytes[piece]))
 
     for piece, maker in enumerate(keep.makers):
         if maker == BEFORE:
@@ -268,17 +302,18 @@ def curve(recordings: Mapping[str, Recording], recipe: Sequence[str]) -> list[in
     live = keep.start
     found = []
     for number, visit in enumerate(keep.visits):
-        name = mixture.treatment(visit.block)
-        pieces = [event - 1 for event in recordings[name].visits[number].events if event > 0]
-        for piece in pieces:
-            free(name, piece)
-        here = freed.get(number, {})
+        one = recordings[mixture.treatment(visit.block)]
+        made = [(place, event - 1) for event, place in one.placed(number) if event > 0]
+        for _, piece in made:
+            free(mixture.treatment(visit.block), piece)
+        frees = sorted(freed.get(number, []), reverse=True)
         found.append(live)
-        live -= sum(size for following, size in here.items() if following >= len(pieces))
-        for following, piece in zip(reversed(range(len(pieces))), pieces, strict=True):
-            live += recordings[name].bytes[piece]
+        for place, piece in made:
+            while frees and frees[-1][0] < place:
+                live -= frees.pop()[1]
+            live += one.bytes[piece]
             found[-1] = max(found[-1], live)
-            live -= here.get(following, 0)
+        live -= sum(size for _, size in frees)
     return found
 
 
@@ -332,6 +367,8 @@ def check(recording: Recording) -> str:
     pieces = len(recording.bytes)
     if not all(len(column) == pieces for column in (recording.makers, recording.owners, recording.handed, recording.objects, recording.savers)):
         return "bytes, makers, owners, handed, objects and savers are not of one length"
+    if not set(recording.copies) <= {event for visit in recording.visits for event in visit.events}:
+        return "a copy is of no piece that is made"
     there = {piece for piece in range(1, pieces + 1) if recording.makers[piece - 1] == BEFORE}
     if sum(recording.bytes[piece - 1] for piece in there) != recording.start:
         return "the iteration does not start with what was made before it"
