@@ -656,11 +656,23 @@ def check_places() -> None:
     ok(given["HOME"] == "/h" and given["FAKECUDA_GPU"] == "h100" and not {"PYTORCH_ALLOC_CONF", "SEAM_ENABLE"} & set(given), "the child has neither Seam nor settings of an allocator")
 
 
+def check_faults() -> None:
+    """An exception that nobody expects is no answer."""
+    own, told = _what_if.on, io.StringIO()
+    _what_if.on = lambda options, gpu: [][0]
+    try:
+        with contextlib.redirect_stderr(told):
+            status = _what_if.main(["--gpu", "h100", __file__])
+    finally:
+        _what_if.on = own
+    ok(status == 2 and told.getvalue().endswith("what-if: a fault of its own, and no answer: IndexError: list index out of range\n"), f"{status}: {told.getvalue()[-100:]}")
+
+
 def main() -> int:
     """All checks."""
     for check in (
         check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
-        check_repetition, check_batches, check_sizes, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places,
+        check_repetition, check_batches, check_sizes, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places, check_faults,
     ):  # fmt: skip
         check()
     return end()

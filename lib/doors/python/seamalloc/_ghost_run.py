@@ -26,7 +26,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -37,7 +36,6 @@ from . import _blocks, _borders, _ghost, _ghost_cpu, _ghost_sizes, _margin, _pro
 
 HISTORY = 1 << 26  # entries: all that a program comes to in a few iterations
 REPEATED = 8  # iterations that the replay has more: allocators need some until they take no more
-COUNTING_SECONDS = 10  # of the process's own time, and as long as all before took: an iteration whose operators are counted is some times slower, and there were several
 WORLD = "several processes (world_size {}): what-if runs one; give it one rank, whose memory is that of each"
 META = "the sizes are those of PyTorch's meta device; what kernels take inside of operators is by rule, and for some there is none"
 EAGER = "torch.compile compiles nothing on the meta device: what would be compiled runs operator by operator, which as a rule takes more memory"
@@ -135,7 +133,6 @@ class Recorder:
         self.recomputed = ""
         self.borders = _borders.Borders(lambda: [(requests, frees) for requests, frees, _ in self.counts()])
         self.lock = threading.Lock()
-        self.began = time.process_time()
         self.result: dict[str, Any] = {}  # as it was written
         self.counter: _work.Counter | None = None  # of operators, once the memory of iterations is known
         self.to_count = 0  # stretches
@@ -225,7 +222,6 @@ class Recorder:
     def count_operators(self) -> None:
         """The result is written; then one more iteration. If that one fails or does not end, the result is what it is."""
         write(self, "alike", "")
-        signal.setitimer(signal.ITIMER_PROF, COUNTING_SECONDS + time.process_time() - self.began)
         self.to_count = self.iterations.period()
         part = _work.where(lambda: self.marks[-1][0].what == "step")
 

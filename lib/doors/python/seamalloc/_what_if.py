@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -579,5 +580,9 @@ def main(arguments: list[str]) -> int:
     """The command. Its exit status."""
     try:
         return answer(arguments)
+    except Exception as failure:  # noqa: BLE001 - 1 would say that it fits on none
+        traceback.print_exc()
+        print(f"what-if: a fault of its own, and no answer: {type(failure).__name__}: {failure}", file=sys.stderr)
+        return 2
     finally:
         SERVER.close()
