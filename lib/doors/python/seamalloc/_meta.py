@@ -252,11 +252,11 @@ class Meta(TorchDispatchMode):
             return None
         if operator is aten._local_scalar_dense.default:
             return read_scalar(args[0])
-        if operator is aten.equal.default:
+        if operator in (aten.equal.default, aten.allclose.default):
             return False
         if operator in (aten.copy_.default, aten._foreach_copy_.default) and not isinstance(tree_leaves(args)[0], GpuTensor):
             return self._into_host(args[0], operator)
-        kwargs = {name: META if name == "device" and value is not None else value for name, value in kwargs.items() if name not in ("generator", "pin_memory")}
+        kwargs = {name: META if name == "device" and value is not None else None if name == "generator" else value for name, value in kwargs.items() if name != "pin_memory"}
         if operator.overloadpacket in INDEXED:
             args = (args[0], without_masks(args[1]), *args[2:])
         return self._on_gpu(operator, args, kwargs, gpu)
@@ -475,6 +475,9 @@ def _patch_tensors() -> None:
 
     torch.Tensor.new_tensor = new_tensor  # type: ignore[method-assign]
     torch.Tensor.pin_memory = lambda tensor, *args: tensor  # type: ignore[method-assign]
+    own_list = torch.Tensor.tolist
+    torch.Tensor.tolist = lambda tensor: own_list(tensor.cpu() if isinstance(tensor, GpuTensor) else tensor)  # type: ignore[method-assign]
+    torch.Tensor.record_stream = lambda tensor, stream: None  # type: ignore[method-assign]
     for module in (torch.utils._foreach_utils, sys.modules["torch.optim.optimizer"]):
         supported = getattr(module, "_foreach_supported_types", None)
         if supported is not None and GpuTensor not in supported:
