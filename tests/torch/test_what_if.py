@@ -665,7 +665,7 @@ def check_faults() -> None:
             status = _what_if.main(["--gpu", "h100", __file__])
     finally:
         _what_if.on = own
-    ok(status == 2 and told.getvalue().endswith("what-if: a fault of its own, and no answer: IndexError: list index out of range\n"), f"{status}: {told.getvalue()[-100:]}")
+    ok(status == 2 and told.getvalue().endswith("what-if: a fault of its own, and no answer: IndexError: list index out of range\n"), f"{status}: {told.getvalue()[-100:]!r}")
 
 
 def main() -> int:
