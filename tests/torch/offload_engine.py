@@ -40,11 +40,12 @@ class Adversary:
         self.tickets: dict[int, list[Ticket]] = {}
         self.last = 0
         self.arrivals: dict[int, list[int]] = {}  # by ticket: memory that its newest copy up goes to
-        self.now = 0.0
+        self.now = self.passed = 0.0
         self.faults: list[str] = []
         self.log: list[str] = []
         self.held: dict[int, torch.UntypedStorage] = {}  # by name: until nobody else holds it
         self.names: dict[int, int] = {}  # by id() of those
+        self.owed: set[int] = set()  # names of those that a copy down uses, and whose stream was not told
         self.calls = dict.fromkeys(("out", "into", "refused"), 0)
 
     # -- memory --
@@ -68,6 +69,8 @@ class Adversary:
                     ticket.source = None
             if storage.nbytes():
                 flat(storage).fill_(BAD)
+            if name in self.owed:
+                self.faults.append(f"memory {name} was given back, and its stream does not know of the copy")
             self.log.append(f"free {name}")
             del self.names[id(storage)], self.held[name]
 
@@ -77,14 +80,11 @@ class Adversary:
         self.name(made.untyped_storage())
         return made
 
-    def takes(self, tensor: torch.Tensor) -> bool:
-        return tensor.device.type == "cpu"
-
     def stream(self) -> int:
         return 0
 
-    def used(self, tensor: torch.Tensor, stream: int) -> None:
-        pass
+    def used(self, storage: torch.UntypedStorage, stream: int) -> None:
+        self.owed.discard(self.name(storage))
 
     def is_capturing(self) -> bool:
         return False
@@ -97,7 +97,9 @@ class Adversary:
         return self.now
 
     def has_passed(self, mark: float) -> bool:
-        return self.draw.random() < 0.7
+        if mark > self.passed and self.draw.random() < 0.7:
+            self.passed = mark
+        return mark <= self.passed
 
     def between(self, first: float, last: float) -> float:
         return last - first
@@ -126,8 +128,7 @@ class Adversary:
         self.calls["out"] += 1
         self.last += 1
         self.tickets[self.last] = [Ticket(storage) for storage in storages]
-        for storage in storages:
-            self.name(storage)
+        self.owed |= {self.name(storage) for storage in storages}
         self.log.append(f"out {self.last} {' '.join(str(self.name(storage)) for storage in storages)}")
         if self.is_early():
             self.catch_up(self.last, Adversary.do_down)

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ def engine(seed: int = 0, skip: str = "", refuse: int = 0) -> Adversary:
     """A new one, for all devices; places have learnt nothing."""
     made = Adversary(seed, skip, refuse)
     _swap.engine = lambda device: made  # type: ignore[assignment]
+    _swap.takes = lambda tensor: tensor.device.type == "cpu"
     _offload._places.clear()
     _offload.figures.update(dict.fromkeys(_offload.figures, 0))
     return made
@@ -167,6 +169,22 @@ def test_parameters_stay() -> None:
         loss = (layer(torch.randn(2, 8)) @ layer.weight[:4].t()).sum()
     ok(made.calls["out"] == 2, "of a layer its input and its output are copied, its parameters and their views are not", str(made.calls))
     loss.backward()
+    made = engine()
+    with seamalloc.offload_activations(min_bytes=0):
+        loss = layer.requires_grad_(False)(torch.randn(2, 8, requires_grad=True)).sum()
+    ok(made.calls["out"] == 0, "nor those that are frozen", str(made.calls))
+    loss.backward()
+
+
+def test_unused_graphs() -> None:
+    """What stays is part of its own graph, too."""
+    engine()
+    with seamalloc.offload_activations(min_bytes=1 << 20):
+        y = torch.randn(8, 8, requires_grad=True).exp()
+    left = weakref.ref(y.untyped_storage())
+    del y
+    gc.collect()
+    ok(left() is None, "a graph that nobody goes back through is given back")
 
 
 def test_exceptions() -> None:
@@ -281,7 +299,7 @@ def main() -> int:
     if "--seeds" in sys.argv:
         drawn(range(*map(int, sys.argv[-2:])))
         return end()
-    for test in (test_waits, test_graphs, test_views_are_one_copy, test_parameters_stay, test_exceptions, test_unpacked_later, test_modified, test_refusals, test_tensors, test_words):
+    for test in (test_waits, test_graphs, test_views_are_one_copy, test_parameters_stay, test_unused_graphs, test_exceptions, test_unpacked_later, test_modified, test_refusals, test_tensors, test_words):
         test()
     drawn(SEEDS)
     return end()

@@ -61,14 +61,18 @@ class Offloaded:
         by_device: dict[int, dict[int, torch.UntypedStorage]] = {}
         for tensor in tensors:
             device = max(tensor.get_device(), 0)
-            if not _swap.engine(device).takes(tensor) or not tensor.untyped_storage().resizable():
+            if not _swap.takes(tensor) or not tensor.untyped_storage().resizable():
                 raise Error(f"a tensor of {tensor.device} cannot be offloaded: it is to be memory of a GPU that PyTorch has allocated")
             storage = tensor.untyped_storage()
             if storage.nbytes():
                 by_device.setdefault(device, {})[storage.data_ptr()] = storage
         self._away: list[tuple[_swap.Engine, int, list[torch.UntypedStorage], list[int], Callable[[], Any]]] = []
-        for device, storages in by_device.items():
-            self._take(_swap.engine(device), list(storages.values()))
+        try:
+            for device, storages in by_device.items():
+                self._take(_swap.engine(device), list(storages.values()))
+        except Error:
+            self.onload()  # of the other devices
+            raise
 
     def _take(self, engine: _swap.Engine, storages: list[torch.UntypedStorage]) -> None:
         """They stay where there is no pinned memory for them, and during a capture."""
@@ -81,6 +85,7 @@ class Offloaded:
             raise Error(f"tensors cannot be offloaded: {_swap.text(rc)}")
         sizes = [one.nbytes() for one in storages]
         for one in storages:
+            engine.used(one, stream)
             one.resize_(0)
         drop = weakref.finalize(self, engine.drop, ticket)
         drop.atexit = False
@@ -156,6 +161,7 @@ class _Copy:
             return
         if not self.engine.wait(self.ticket, self.stream):
             raise Error("a copy to the host cannot be waited for: the device has failed")
+        self.engine.used(self.source.untyped_storage(), self.stream)
         self.is_torn = self.source._version != self.version
         self.source = None
 
@@ -164,10 +170,12 @@ class _Copy:
         if self.source is not None or self.arrived is not None or not self.handles:
             return
         target = self.engine.memory(self.nbytes, self.stream)
+        # First: from here on the collector may end the last handle, which waits for the copy.
+        self.arrived, self.waited, self.awaited = target, set(), set(self.handles)
         rc = self.engine.into(self.ticket, [target.untyped_storage()], self.stream)
         if rc != 0:
+            self.arrived = None
             raise Error(f"a saved tensor cannot come back from the host: {_swap.text(rc)}")
-        self.arrived, self.waited, self.awaited = target, set(), set(self.handles)
 
     def storage(self) -> torch.UntypedStorage:
         """On the current stream, with the contents that were saved."""
@@ -182,7 +190,7 @@ class _Copy:
             raise Error("a copy from the host cannot be waited for: the device has failed")
         self.waited.add(stream)
         if stream != self.stream:
-            self.engine.used(self.arrived, stream)
+            self.engine.used(self.arrived.untyped_storage(), stream)
         return self.arrived.untyped_storage()
 
     def unpacked(self, handle: int) -> None:
@@ -203,7 +211,9 @@ class _Copy:
         if self.handles:
             return
         if self.ticket:
-            if self.source is not None and not self.engine.wait(self.ticket, self.stream):
+            if self.source is not None and self.engine.wait(self.ticket, self.stream):
+                self.engine.used(self.source.untyped_storage(), self.stream)
+            elif self.source is not None:
                 _stuck.append(self.source)
             self.engine.drop(self.ticket)
         self.source, self.ticket = None, 0
@@ -221,7 +231,7 @@ class _Kept:
     __slots__ = ("tensor", "version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor, self.version = tensor, tensor._version
+        self.tensor, self.version = tensor.detach(), tensor._version  # without its graph, which holds this
 
     def unpack(self) -> torch.Tensor:
         if self.tensor._version != self.version:
@@ -317,7 +327,7 @@ class _Place:
         if self.alive and not self.has_unpacked:
             return
         self._end()
-        if self.learnt is not None and self.engine.has_passed(self.learnt[1][-1][1]):
+        if self.learnt is not None and all(self.engine.has_passed(last) for _, last in reversed(self.learnt[1])):
             self.plan, self.learnt = self._made(*self.learnt), None
             figures["plans"] += 1
         self.period += 1
@@ -440,8 +450,9 @@ class _Place:
 class offload_activations:
     """What autograd saves in the block is kept in pinned host memory until backward asks for it: in the place of torch.autograd.graph.save_on_cpu(pin_memory=True).
 
-    What is saved twice, or by several views, is copied once. Parameters, their views, and what takes less than `min_bytes` stay where they are, and so does
-    all that there is no pinned memory for, or that is saved in a capture.
+    What is saved twice, or by several views, is copied once; a write in between that autograd does not see, such as one to `.data`, is not seen here.
+    Parameters, their views, and what takes less than `min_bytes` stay where they are, and so does all that there is no pinned memory for, or that is saved
+    in a capture.
     prefetch="demand": the program waits for every copy. "plan": once two iterations agree, it waits for none: memory goes back to the allocator where its
     copy has ended, copies back begin just in time. That takes more GPU memory than waiting, by what is on its way; what could not be away for any time stays.
     Raises Error where there is no GPU.
@@ -483,8 +494,8 @@ class offload_activations:
         return bool(
             type(tensor) in (module.Tensor, module.nn.Parameter)
             and tensor.layout is module.strided
-            and not (base.is_leaf and base.requires_grad)
-            and _swap.engine(max(tensor.get_device(), 0)).takes(tensor)
+            and not (isinstance(base, module.nn.Parameter) or (base.is_leaf and base.requires_grad))
+            and _swap.takes(tensor)
             and tensor.untyped_storage().nbytes() >= max(self._min_bytes, 1)
             and not (tensor.is_conj() or tensor.is_neg())
         )

@@ -36,9 +36,6 @@ class Engine:
             check(library().seam_swap_create(pool(device), ctypes.byref(made)), f"the copies of device {device}")
         self._swap = made
 
-    def takes(self, tensor: torch.Tensor) -> bool:
-        return tensor.is_cuda
-
     def stream(self) -> int:
         """The current one."""
         return int(self.torch.cuda.current_stream(self.device).cuda_stream)
@@ -52,9 +49,9 @@ class Engine:
         with self.torch.cuda.stream(external):
             return self.torch.empty(nbytes, dtype=self.torch.uint8, device=self.device)
 
-    def used(self, tensor: torch.Tensor, stream: int) -> None:
-        """Memory of another stream is used on this one."""
-        tensor.record_stream(self.torch.cuda.ExternalStream(stream, self.device))
+    def used(self, storage: torch.UntypedStorage, stream: int) -> None:
+        """This stream, which may not be the memory's own, has used it: when it is freed, it is not given before that has passed."""
+        self.torch.empty(0, dtype=self.torch.uint8, device=storage.device).set_(storage).record_stream(self.torch.cuda.ExternalStream(stream, self.device))
 
     def mark(self) -> Any:
         """The moment at which the current stream gets here."""
@@ -92,6 +89,11 @@ class Engine:
         stats = _Stats(size=ctypes.sizeof(_Stats), version=_VERSION)
         check(library().seam_swap_stats_get(self._swap, ctypes.byref(stats)), "the figures of copies")
         return {name: getattr(stats, name) for name in FIGURES}
+
+
+def takes(tensor: torch.Tensor) -> bool:
+    """Whether some engine copies it."""
+    return tensor.is_cuda
 
 
 def text(rc: int) -> str:
