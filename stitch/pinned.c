@@ -207,7 +207,7 @@ static bool show(const struct seam_block *block, struct seam_cache_view *ret_vie
 	return true;
 }
 
-/* The view that comes next in order of address; NULL: none. O(views): who walks looks at every block anyway. */
+/* The view that comes next in order of address; NULL: none. O(views): a walk looks at every block anyway. */
 static const struct seam_view *view_behind(const struct seam_memory *memory, uint64_t va)
 {
 	const struct seam_view *view, *next = NULL;

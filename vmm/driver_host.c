@@ -101,7 +101,7 @@ static const struct seam_driver_ops plain_ops = {
 #undef SEAM_DRIVER
 };
 
-/* Any call may report, once, an error of earlier work: what gives back is tried twice. */
+/* Any call may report, once, an error of earlier work: calls that give back are made twice. */
 #define give_back_twice(call)                   \
 	do {                                    \
 		int ignored = (call);           \
@@ -110,7 +110,7 @@ static const struct seam_driver_ops plain_ops = {
 		(void)ignored;                  \
 	} while (0)
 
-/* What is lacking, tried on one granule at an address; what was made for it is given back. */
+/* Tries one granule at an address, and gives it back. Returns a name for the thing that is lacking; NULL: nothing. */
 static const char *try_at(struct seam_driver_host *host, uint64_t va, uint64_t bytes)
 {
 	const struct seam_phys_props props = seam__driver_host_props(host);

@@ -1,5 +1,5 @@
-/* driver_host.h: a device's driver once more, for memory of the host: what is created lies on the NUMA node of the host
- * next to the device, and the control groups of the process have room for it.
+/* driver_host.h: a device's driver once more, for memory of the host: new memory lies on the NUMA node of the host next
+ * to the device, and the control groups of the process have room for it.
  *
  * So an engine that manages a device's memory (stitch/engine.h) manages pinned host memory as it is. All calls go on to
  * the device's driver, by its wrappers: they are counted there, and fail there when a test wants it.

@@ -51,6 +51,15 @@ def text(now: dict[str, int]) -> str:
     )
 
 
+def _may_go(engine: _swap.Engine, ticket: int, storages: Sequence[torch.UntypedStorage], stream: int) -> bool:
+    """Orders copies down before whatever is done with their memory from here on, on this stream and, once it is given back, on its own. False: the device has failed."""
+    if not engine.wait(ticket, stream):
+        return False
+    for storage in storages:
+        engine.used(storage, stream)
+    return True
+
+
 # ---- tensors ----
 
 
@@ -80,12 +89,11 @@ class Offloaded:
         rc, ticket = engine.out(storages, stream)
         if rc in (_swap.OOM_HOST, _swap.CAPTURING):
             return
-        if rc != 0 or not engine.wait(ticket, stream):
+        if rc != 0 or not _may_go(engine, ticket, storages, stream):
             _stuck.extend(storages if rc == 0 else ())
             raise Error(f"tensors cannot be offloaded: {_swap.text(rc)}")
         sizes = [one.nbytes() for one in storages]
         for one in storages:
-            engine.used(one, stream)
             one.resize_(0)
         drop = weakref.finalize(self, engine.drop, ticket)
         drop.atexit = False
@@ -159,9 +167,8 @@ class _Copy:
         """The memory goes, behind the copy down."""
         if self.source is None or not self.ticket:
             return
-        if not self.engine.wait(self.ticket, self.stream):
+        if not _may_go(self.engine, self.ticket, [self.source.untyped_storage()], self.stream):
             raise Error("a copy to the host cannot be waited for: the device has failed")
-        self.engine.used(self.source.untyped_storage(), self.stream)
         self.is_torn = self.source._version != self.version
         self.source = None
 
@@ -211,9 +218,7 @@ class _Copy:
         if self.handles:
             return
         if self.ticket:
-            if self.source is not None and self.engine.wait(self.ticket, self.stream):
-                self.engine.used(self.source.untyped_storage(), self.stream)
-            elif self.source is not None:
+            if self.source is not None and not _may_go(self.engine, self.ticket, [self.source.untyped_storage()], self.stream):
                 _stuck.append(self.source)
             self.engine.drop(self.ticket)
         self.source, self.ticket = None, 0

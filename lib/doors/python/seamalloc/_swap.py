@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -101,12 +100,13 @@ def text(rc: int) -> str:
     return str(library().seam_rc_text(rc).decode())
 
 
-@functools.cache
 def engine(device: int) -> Engine:
     """That of the device, made with its pool if need be. Raises Error where there is no GPU."""
     if not 0 <= device < DEVICES:
         raise Error(f"there is no device {device}")
-    return _made.setdefault(device, Engine(device))
+    if device not in _made:
+        _made[device] = Engine(device)
+    return _made[device]
 
 
 _made: dict[int, Engine] = {}
