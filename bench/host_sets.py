@@ -50,25 +50,27 @@ class Asked:
         with self.lock:
             self.live -= size
 
-    def note(self, tensor: torch.Tensor) -> torch.Tensor:
-        size = tensor.untyped_storage().nbytes()
+    def noted(self, make: Callable[..., torch.Tensor], given: Any, named: Any, source: Any = None) -> torch.Tensor:
+        """Makes a tensor and counts it. Nothing dies for the count in between: the pool has what is counted, and no more."""
         with self.lock:
+            made = make(*given, **named)
+            if made is source:
+                return made
+            size = made.untyped_storage().nbytes()
             self.live += size
             self.peak = max(self.peak, self.live)
-        weakref.finalize(tensor, self.gone, size).atexit = False
-        return tensor
+        weakref.finalize(made, self.gone, size).atexit = False
+        return made
 
     def watch(self) -> None:
         """Counts what torch.empty(pin_memory=True) and Tensor.pin_memory() give from here on: the ways that save_on_cpu and DataLoader take too."""
         empty, pin = torch.empty, torch.Tensor.pin_memory
 
         def noted_empty(*arguments: Any, **named: Any) -> torch.Tensor:
-            made = empty(*arguments, **named)
-            return self.note(made) if named.get("pin_memory") else made
+            return self.noted(empty, arguments, named) if named.get("pin_memory") else empty(*arguments, **named)
 
         def noted_pin(tensor: torch.Tensor, *arguments: Any) -> torch.Tensor:
-            made = pin(tensor, *arguments)
-            return made if made is tensor else self.note(made)
+            return self.noted(pin, (tensor, *arguments), {}, tensor)
 
         torch.empty, torch.Tensor.pin_memory = noted_empty, noted_pin  # type: ignore[assignment, method-assign]
 

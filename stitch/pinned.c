@@ -22,6 +22,11 @@ enum seam_rc seam__pinned_init(struct seam_pinned *pinned, const struct seam_pin
 		return SEAM_UNSUPPORTED;
 	const struct seam_phys_props props = seam__driver_host_props(&pinned->driver);
 	enum seam_rc rc = seam__engine_init(&pinned->engine, &pinned->driver.base, meta, &policy, &props);
+	if (rc == SEAM_OK) {
+		rc = seam__pinned_ahead_init(&pinned->ahead, &pinned->engine);
+		if (rc != SEAM_OK)
+			seam__engine_fini(&pinned->engine);
+	}
 	if (rc != SEAM_OK)
 		return rc;
 	struct seam_memory *memory = &pinned->engine.memory;
@@ -33,6 +38,7 @@ enum seam_rc seam__pinned_init(struct seam_pinned *pinned, const struct seam_pin
 
 void seam__pinned_fini(struct seam_pinned *pinned)
 {
+	seam__pinned_ahead_fini(&pinned->ahead);
 	if (pinned->engine.memory.chunk_count != 0) {
 		int ignored = seam__drv_device_sync(pinned->engine.driver);
 		(void)ignored;
@@ -65,6 +71,7 @@ enum seam_rc seam__pinned_alloc(struct seam_pinned *pinned, uint64_t bytes, uint
 		.bytes = seam__bits_align_up(bytes, SEAM_BLOCK_BYTES),
 		.requested_bytes = bytes,
 	};
+	const bool counted = seam__pinned_ahead_begin(&pinned->ahead);
 	seam__mutex_lock(&engine->lock);
 	enum seam_rc rc = seam__engine_stream(engine, stream, &ask.stream);
 	if (rc == SEAM_OK)
@@ -75,6 +82,7 @@ enum seam_rc seam__pinned_alloc(struct seam_pinned *pinned, uint64_t bytes, uint
 	}
 	pinned->ooms += rc == SEAM_OOM_HOST;
 	seam__mutex_unlock(&engine->lock);
+	seam__pinned_ahead_end(&pinned->ahead, counted);
 	return rc;
 }
 
@@ -166,12 +174,18 @@ static enum seam_rc trim_waiting(struct seam_engine *engine, uint64_t target_byt
 enum seam_rc seam__pinned_trim(struct seam_pinned *pinned, uint64_t target_bytes, uint64_t *ret_released_bytes)
 {
 	uint64_t released_bytes = 0;
+	seam__pinned_ahead_stop(&pinned->ahead);
 	stop(&pinned->engine);
 	enum seam_rc rc = trim_waiting(&pinned->engine, target_bytes, &released_bytes);
 	go(&pinned->engine);
 	if (rc == SEAM_OK)
 		*ret_released_bytes = released_bytes;
 	return rc;
+}
+
+enum seam_rc seam__pinned_prepare(struct seam_pinned *pinned, uint64_t bytes, bool waits)
+{
+	return of_host(seam__pinned_ahead_aim(&pinned->ahead, bytes, waits || pinned->engine.policy.deterministic));
 }
 
 enum seam_rc seam__pinned_stream_destroyed(struct seam_pinned *pinned, uint64_t stream)

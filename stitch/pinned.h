@@ -23,6 +23,7 @@
 
 #include "driver_host.h"
 #include "engine.h"
+#include "pinned_ahead.h"
 #include "stream_cache.h"
 
 struct seam_pinned_config {
@@ -36,6 +37,7 @@ struct seam_pinned_config {
 struct seam_pinned {
 	struct seam_driver_host driver;
 	struct seam_engine engine;
+	struct seam_pinned_ahead ahead;
 	uint64_t alloc_bytes, ooms;                 /* lock */
 	uint64_t held_bytes_peak, held_blocks_peak; /* lock. Live and pending, since creation or reset */
 };
@@ -59,6 +61,11 @@ SEAM_MUST_USE enum seam_rc seam__pinned_record_stream(struct seam_pinned *pinned
 /* The live block that contains va: O(1) at its start, else O(live). SEAM_NOT_FOUND. */
 SEAM_MUST_USE enum seam_rc seam__pinned_range(
 	struct seam_pinned *pinned, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes);
+
+/* Pins ahead until bytes are pinned in all, in place of what was to be pinned ahead before: before it returns if
+ * `waits` or if the pool is deterministic, else by a thread, which a trim ends. Errors: SEAM_OOM_META; of a wait
+ * SEAM_OOM_HOST, SEAM_DRIVER: what was pinned by then stays. */
+SEAM_MUST_USE enum seam_rc seam__pinned_prepare(struct seam_pinned *pinned, uint64_t bytes, bool waits);
 
 /* Gives unused chunks back until at most target_bytes are pinned, and waits for pending work where that helps and no
  * stream is captured. Errors: the driver's, SEAM_OOM_META. */

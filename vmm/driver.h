@@ -258,6 +258,16 @@ enum seam_rc seam__driver_rc(int cu);
 /* A text for a result code, never NULL; for backends that have no better one. */
 const char *seam__driver_cu_text(int cu);
 
+/* A call that gives something back. Any call may report, once, an error of earlier work, so it is made twice; a driver
+ * that refuses a handle of ours again is gone, and what it was of with it. */
+#define SEAM_DRV_GIVE_BACK(call)                          \
+	do {                                              \
+		int give_back_ignored = (call);           \
+		if (give_back_ignored != SEAM_CU_SUCCESS) \
+			give_back_ignored = (call);       \
+		(void)give_back_ignored;                  \
+	} while (0)
+
 /* Bookkeeping of the wrappers: enter returns true if a failure is injected (code in *ret_cu). */
 bool seam__driver_enter(struct seam_driver *d, enum seam_drv_call call, int *ret_cu);
 int seam__driver_leave(struct seam_driver *d, enum seam_drv_call call, uint64_t start_ns, int cu);

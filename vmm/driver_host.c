@@ -101,15 +101,6 @@ static const struct seam_driver_ops plain_ops = {
 #undef SEAM_DRIVER
 };
 
-/* Any call may report, once, an error of earlier work: calls that give back are made twice. */
-#define give_back_twice(call)                   \
-	do {                                    \
-		int ignored = (call);           \
-		if (ignored != SEAM_CU_SUCCESS) \
-			ignored = (call);       \
-		(void)ignored;                  \
-	} while (0)
-
 /* Tries one granule at an address, and gives it back. Returns a name for the thing that is lacking; NULL: nothing. */
 static const char *try_at(struct seam_driver_host *host, uint64_t va, uint64_t bytes)
 {
@@ -130,9 +121,9 @@ static const char *try_at(struct seam_driver_host *host, uint64_t va, uint64_t b
 			lacks = "the word that such memory is the host's";
 			cu = seam__drv_is_host(host->device, va, &is_host);
 		}
-		give_back_twice(seam__drv_mem_unmap(host->device, va, bytes));
+		SEAM_DRV_GIVE_BACK(seam__drv_mem_unmap(host->device, va, bytes));
 	}
-	give_back_twice(seam__drv_mem_release(host->device, phys));
+	SEAM_DRV_GIVE_BACK(seam__drv_mem_release(host->device, phys));
 	return cu == SEAM_CU_SUCCESS && is_host ? NULL : lacks;
 }
 
@@ -150,7 +141,7 @@ static const char *try_all(struct seam_driver_host *host)
 	if (cu != SEAM_CU_SUCCESS)
 		return "addresses for memory on nodes of the host";
 	const char *lacks = try_at(host, va, bytes);
-	give_back_twice(seam__drv_address_free(host->device, va, bytes));
+	SEAM_DRV_GIVE_BACK(seam__drv_address_free(host->device, va, bytes));
 	return lacks;
 }
 

@@ -130,12 +130,7 @@ void seam__chunk_list(struct seam_memory *memory, struct seam_chunk *chunk)
 
 void seam__chunk_release(struct seam_memory *memory, struct seam_chunk *chunk)
 {
-	/* Any call may report, once, an error of earlier work; so what gives back is tried twice. A driver that refuses
-	 * a handle of ours again is gone, and the memory with it. */
-	int cu = seam__drv_mem_release(memory->driver, chunk->phys);
-	if (cu != SEAM_CU_SUCCESS)
-		cu = seam__drv_mem_release(memory->driver, chunk->phys);
-	(void)cu;
+	SEAM_DRV_GIVE_BACK(seam__drv_mem_release(memory->driver, chunk->phys));
 }
 
 void seam__chunk_forget(struct seam_memory *memory, struct seam_chunk *chunk)

@@ -13,6 +13,7 @@
 #ifndef SEAM_HOST_H
 #define SEAM_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,7 +59,16 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_host_blocks(
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_trim(
 	struct seam_pool *pool, uint64_t target_bytes, uint64_t *ret_released_bytes);
 
-/* Pinned memory in words, a line without its end: how much is pinned, its limits, and its NUMA node. Writes at most
+/* Pins ahead until `bytes` are pinned in all, in place of what was to be pinned ahead before (0: nothing): for a
+ * program that will want much while it does other things. Returns at once: a thread pins chunk after chunk, and lets
+ * requests in between, which wait for one chunk at most. Where memory runs out it ends, and seam_host_text() says so; a
+ * trim ends it too. With `wait`, or if the pool is deterministic, the calling thread pins before it returns. Errors:
+ * SEAM_UNSUPPORTED where pinned memory is not stitched (a block of what the driver pins is of one call, whatever was
+ * pinned before); SEAM_OOM_META; of a wait SEAM_OOM_HOST and the driver's: what was pinned by then stays. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_host_prepare(struct seam_pool *pool, uint64_t bytes, bool wait);
+
+/* Pinned memory in words, a line without its end: how much is pinned, its limits, its NUMA node, and
+ * what is pinned ahead. Writes at most
  * text_bytes, with a final zero unless that is 0, and returns the length of all of it. */
 SEAM_API size_t seam_host_text(struct seam_pool *pool, char *text, size_t text_bytes);
 

@@ -57,12 +57,14 @@ void seam__pool_host_fini(struct seam_pool *pool)
 	(void)seam__store_fini(&pool->host.store);
 }
 
+/* The call of whichever kind it is: their names and arguments are alike. */
+#define ON_HOST(pool, name, ...)                                                   \
+	((pool)->pinned != NULL ? seam__pinned_##name((pool)->pinned, __VA_ARGS__) \
+				: seam__store_##name(&(pool)->host.store, __VA_ARGS__))
+
 void seam__pool_host_stats(struct seam_pool *pool, struct seam_cache_stats *ret_stats)
 {
-	if (pool->pinned != NULL)
-		seam__pinned_get_stats(pool->pinned, ret_stats);
-	else
-		seam__store_get_stats(&pool->host.store, ret_stats);
+	ON_HOST(pool, get_stats, ret_stats);
 }
 
 void seam__pool_host_reset_peaks(struct seam_pool *pool)
@@ -75,14 +77,12 @@ void seam__pool_host_reset_peaks(struct seam_pool *pool)
 
 enum seam_rc seam__pool_host_stream_destroyed(struct seam_pool *pool, uint64_t stream)
 {
-	return pool->pinned != NULL ? seam__pinned_stream_destroyed(pool->pinned, stream)
-				    : seam__store_stream_destroyed(&pool->host.store, stream);
+	return ON_HOST(pool, stream_destroyed, stream);
 }
 
 enum seam_rc seam__pool_host_range(struct seam_pool *pool, uint64_t va, uint64_t *ret_va, uint64_t *ret_bytes)
 {
-	return pool->pinned != NULL ? seam__pinned_range(pool->pinned, va, ret_va, ret_bytes)
-				    : seam__store_range(&pool->host.store, va, ret_va, ret_bytes);
+	return ON_HOST(pool, range, va, ret_va, ret_bytes);
 }
 
 const char *seam__pool_host_check(struct seam_pool *pool)
@@ -121,8 +121,7 @@ enum seam_rc seam_host_free(struct seam_pool *pool, void *ptr)
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	return pool->pinned != NULL ? seam__pinned_free(pool->pinned, (uint64_t)(uintptr_t)ptr)
-				    : seam__store_free(&pool->host.store, (uint64_t)(uintptr_t)ptr);
+	return ON_HOST(pool, free, (uint64_t)(uintptr_t)ptr);
 }
 
 enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *stream)
@@ -130,9 +129,7 @@ enum seam_rc seam_host_record_stream(struct seam_pool *pool, void *ptr, void *st
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	const uint64_t va = (uint64_t)(uintptr_t)ptr, other = (uint64_t)(uintptr_t)stream;
-	return pool->pinned != NULL ? seam__pinned_record_stream(pool->pinned, va, other)
-				    : seam__store_record_stream(&pool->host.store, va, other);
+	return ON_HOST(pool, record_stream, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)stream);
 }
 
 static uint64_t load(const _Atomic uint64_t *figure)
@@ -245,10 +242,7 @@ enum seam_rc seam_host_blocks(
 	if (rc != SEAM_OK)
 		return rc;
 	struct copied copied = {.blocks = blocks, .capacity = capacity};
-	if (pool->pinned != NULL)
-		seam__pinned_walk(pool->pinned, copy_block, &copied);
-	else
-		seam__store_walk(&pool->host.store, copy_block, &copied);
+	ON_HOST(pool, walk, copy_block, &copied);
 	*ret_count = copied.count;
 	return SEAM_OK;
 }
@@ -264,6 +258,25 @@ enum seam_rc seam_host_trim(struct seam_pool *pool, uint64_t target_bytes, uint6
 	if (rc == SEAM_OK && ret_released_bytes != NULL)
 		*ret_released_bytes = released_bytes;
 	return rc;
+}
+
+enum seam_rc seam_host_prepare(struct seam_pool *pool, uint64_t bytes, bool wait)
+{
+	enum seam_rc rc = seam__pool_enter(pool);
+	if (rc != SEAM_OK)
+		return rc;
+	return pool->pinned != NULL ? seam__pinned_prepare(pool->pinned, bytes, wait) : SEAM_UNSUPPORTED;
+}
+
+static void put_ahead(struct seam_text *text, const struct seam_pinned_ahead *ahead)
+{
+	char size[24];
+	const uint64_t short_bytes = atomic_load(&ahead->short_bytes), aim_bytes = atomic_load(&ahead->aim_bytes);
+	if (short_bytes != 0)
+		seam__text_printf(
+			text, ", and ran short of the %s to be pinned ahead", seam__text_size(size, short_bytes));
+	else if (atomic_load(&ahead->works))
+		seam__text_printf(text, ", being pinned ahead up to %s", seam__text_size(size, aim_bytes));
 }
 
 static void put_limits(struct seam_text *text, struct seam_pool *pool)
@@ -289,10 +302,12 @@ void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text)
 	seam__text_printf(text, "%s pinned, %s in use, peak %s", seam__text_size(size[0], stats.reserved_bytes),
 		seam__text_size(size[1], stats.held_bytes), seam__text_size(size[2], stats.reserved_bytes_peak));
 	put_limits(text, pool);
-	if (pool->pinned != NULL)
+	if (pool->pinned != NULL) {
 		seam__text_printf(text, "; stitched");
-	else if (pool->pinned_lacks != NULL)
+		put_ahead(text, &pool->pinned->ahead);
+	} else if (pool->pinned_lacks != NULL) {
 		seam__text_printf(text, "; not stitched: the driver lacks %s", pool->pinned_lacks);
+	}
 	if (stats.placed != 0)
 		seam__text_printf(text, "; on NUMA node %d", node);
 	else if (refused != 0)

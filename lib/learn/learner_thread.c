@@ -1,13 +1,11 @@
 /* learner_thread.c: the callers of the learner: a thread of the pool's, or the program. */
-#include <sched.h>
-#include <signal.h>
-
 #include "clock.h"
 #include "learner.h"
 #include "learner_impl.h"
 #include "meta.h"
 #include "planned_impl.h"
 #include "record.h"
+#include "thread.h"
 #include "worker_share.h"
 
 #define PAUSE_NS UINT64_C(20000000) /* while it waits for a capture to end, or for a moment to open an active plan */
@@ -62,32 +60,6 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Woken while the program runs, the thread waits for the end of its turn: else every wake stops who wakes it. Its share
- * of the processor is the same as before. */
-static void take_turns(pthread_t thread)
-{
-	struct sched_param param;
-	int policy, ignored = pthread_getschedparam(thread, &policy, &param);
-	if (ignored == 0 && policy == SCHED_OTHER)
-		ignored = pthread_setschedparam(thread, SCHED_BATCH, &param);
-	(void)ignored;
-}
-
-/* The program's signals are not for this thread. */
-static bool start(struct seam_learner *learner)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-		return false;
-	bool started = pthread_create(&learner->thread, NULL, run, learner) == 0;
-	if (started)
-		take_turns(learner->thread);
-	int ignored = pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)ignored;
-	return started;
-}
-
 /* Whether the recording is long enough for a first look. */
 static bool has_something_to_learn(const struct seam_learner *learner)
 {
@@ -107,7 +79,7 @@ void seam__learner_wake(struct seam_learner *learner)
 	const bool learns = has_something_to_learn(learner);
 	seam__mutex_lock(&learner->sleep);
 	if (learns && !learner->running && !must_stop(learner))
-		learner->running = start(learner);
+		learner->running = seam__thread_start(&learner->thread, run, learner);
 	learner->wake = true;
 	seam__cond_signal(&learner->condition);
 	seam__mutex_unlock(&learner->sleep);

@@ -171,6 +171,32 @@ class PinnedMemory(TorchTest):
             self.assertRegex(said, r"out of pinned host memory|negative|is no shape")
             self.assertEqual(len(said.splitlines()), 2, said)
 
+    def test_it_is_made_ahead_where_it_is_stitched(self) -> None:
+        code = """
+            def refused(nbytes):
+                try:
+                    seamalloc.host_prepare(nbytes, wait=True)
+                except seamalloc.Error as error:
+                    print(error)
+            seamalloc.enable(door="class")
+            refused(-1)
+            refused(64 << 20)
+            if STITCHED:
+                seamalloc.host_prepare(16 << 20)
+                while seamalloc.stats()["host_reserved_bytes"] < 16 << 20:
+                    pass
+                before = seamalloc.stats()["host_reserved_bytes"]
+                kept = torch.empty(15 << 20, dtype=torch.uint8, pin_memory=True)
+                print(seamalloc.stats()["host_reserved_bytes"] - before, seamalloc.report())
+            """
+        said = self.run_code(code.replace("STITCHED", "False"), fake=True).splitlines()
+        self.assertEqual(said[0], "-1 bytes cannot be pinned")
+        self.assertRegex(said[1], r"SEAM_CONF=host_stitch:1 \(0 B pinned")
+        said = self.run_code(code.replace("STITCHED", "True"), fake=True, SEAM_CONF="host_stitch:1,host_capacity_bytes:32M", FAKECUDA_MEMORY="still")
+        self.assertRegex(said, r"bytes of pinned memory ahead \(32.00 MiB pinned.*out of pinned host memory")
+        self.assertRegex(said, r"(?m)^0 Seam on device 0")
+        self.assertIn("32.00 MiB pinned", said)
+
 
 MODEL = """
     import torch.utils.checkpoint

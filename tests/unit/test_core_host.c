@@ -39,6 +39,8 @@ Test(core_host, bad_arguments_are_refused)
 	cr_assert_rc(seam_host_blocks(pool, NULL, 1, &(size_t){0}), SEAM_INVALID);
 	cr_assert_rc(seam_host_blocks(pool, NULL, 0, NULL), SEAM_INVALID);
 	cr_assert_rc(seam_host_trim(NULL, 0, NULL), SEAM_INVALID);
+	cr_assert_rc(seam_host_prepare(NULL, MIB(4), true), SEAM_INVALID);
+	cr_assert_rc(seam_host_prepare(pool, MIB(4), true), SEAM_UNSUPPORTED);
 	cr_assert_eq(seam_host_text(NULL, NULL, 0), 0);
 	close_pool();
 }
@@ -85,6 +87,13 @@ Test(core_host, stitched_memory_keeps_the_rules_of_pinned_memory)
 	seam_host_reset_peaks(pool);
 	cr_assert_ok(seam_host_stats_get(pool, &stats));
 	cr_expect_eq(stats.reserved_bytes_peak, MIB(8));
+	cr_assert_ok(seam_host_prepare(pool, MIB(12), true));
+	cr_expect_eq(get_stats().host_reserved_bytes, MIB(12));
+	cr_assert_rc(seam_host_prepare(pool, MIB(24), true), SEAM_OOM_HOST);
+	expect_text("16.00 MiB pinned");
+	expect_text("; stitched, and ran short of the 24.00 MiB to be pinned ahead");
+	cr_assert_ok(seam_host_prepare(pool, 0, true));
+	expect_text("; stitched;");
 	close_pool();
 }
 

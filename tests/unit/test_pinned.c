@@ -1,6 +1,7 @@
 /* test_pinned.c: stitched host memory: exact whatever sizes come, given back by the chunk, refused where the driver
  * lacks something, and whole after every failure. */
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,6 +378,75 @@ Test(pinned, it_is_whole_after_every_failure_of_metadata)
 		for (; live_count > 0; live_count--)
 			cr_assert_eq(seam__pinned_free(&pinned, live[live_count - 1].va), SEAM_OK);
 		uint64_t released = 0;
+		cr_assert_eq(seam__pinned_trim(&pinned, 0, &released), SEAM_OK);
+	}
+}
+
+Test(pinned, what_is_pinned_ahead_serves_without_a_call)
+{
+	cr_assert_eq(seam__pinned_prepare(&pinned, 20 * MI, true), SEAM_OK);
+	cr_expect_eq(stats().reserved_bytes, 20 * MI);
+	(void)alloc(13 * MI, streams[0]);
+	(void)alloc(7 * MI, SEAM_NO_STREAM_HANDLE);
+	cr_expect_eq(stats().grows, 10);
+	cr_assert_eq(seam__pinned_prepare(&pinned, 19 * MI, true), SEAM_OK);
+	cr_expect_eq(stats().reserved_bytes, 20 * MI, "it is there");
+}
+
+Test(pinned, pinning_ahead_ends_where_memory_does)
+{
+	const struct seam_pinned_config config = config_of(16 * MI);
+	tear_down();
+	set_up_with(&config);
+	cr_expect_eq(seam__pinned_prepare(&pinned, 20 * MI, true), SEAM_OOM_HOST);
+	cr_expect_eq(stats().reserved_bytes, 16 * MI, "what was pinned stays");
+	cr_expect_eq(pinned.ahead.short_bytes, 20 * MI);
+	cr_expect_eq(seam__pinned_prepare(&pinned, 16 * MI, true), SEAM_OK);
+	cr_expect_eq(pinned.ahead.short_bytes, 0);
+	(void)alloc(16 * MI, streams[0]);
+}
+
+/* The thread has its turns when the system gives them: what is asked for meanwhile is served, and at the end there is
+ * what was aimed at last, or what a trim left. */
+Test(pinned, a_thread_pins_ahead_and_lets_requests_in)
+{
+	uint64_t blocks[4], released = 0;
+	for (uint64_t round = 1; round <= 40; round++) {
+		cr_assert_eq(seam__pinned_prepare(&pinned, round * MI, false), SEAM_OK);
+		cr_assert_eq(seam__pinned_prepare(&pinned, 2 * round * MI, false), SEAM_OK);
+		for (unsigned i = 0; i < 4; i++)
+			blocks[i] = alloc(round * 100 * KI, streams[i % STREAMS]);
+		for (unsigned i = 0; i < 4; i++)
+			cr_assert_eq(seam__pinned_free(&pinned, blocks[i]), SEAM_OK);
+		if (round % 4 == 0) {
+			cr_assert_eq(seam__pinned_trim(&pinned, 0, &released), SEAM_OK);
+			cr_assert_leq(stats().reserved_bytes, 2 * round * MI + 4 * CHUNK);
+		} else {
+			while (stats().reserved_bytes < 2 * round * MI)
+				(void)sched_yield();
+		}
+	}
+	cr_assert_eq(seam__pinned_prepare(&pinned, 400 * MI, false), SEAM_OK);
+	cr_assert_eq(seam__pinned_trim(&pinned, 0, &released), SEAM_OK);
+	while (pinned.ahead.works)
+		(void)sched_yield();
+	cr_expect_eq(stats().reserved_bytes, 0, "a trim ends it");
+}
+
+Test(pinned, pinning_ahead_is_whole_after_every_failure)
+{
+	for (uint64_t n = 1; n < 60; n++) {
+		uint64_t released = 0;
+		seam__driver_fail_at(driver, n % 2 == 0 ? n / 2 : 0, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+		seam__meta_fail_at(meta, n % 2 == 0 ? 0 : n / 2 + 1);
+		enum seam_rc rc = seam__pinned_prepare(&pinned, 24 * MI, true);
+		seam__driver_fail_at(driver, 0, 0, 0);
+		seam__meta_fail_at(meta, 0);
+		const char *broken = seam__pinned_check(&pinned);
+		cr_assert_null(broken, "call %lu: %s", (unsigned long)n, broken);
+		cr_expect(rc == SEAM_OK || stats().reserved_bytes < 24 * MI);
+		cr_assert_eq(seam__pinned_prepare(&pinned, 24 * MI, true), SEAM_OK);
+		cr_expect_eq(stats().reserved_bytes, 24 * MI);
 		cr_assert_eq(seam__pinned_trim(&pinned, 0, &released), SEAM_OK);
 	}
 }

@@ -14,7 +14,7 @@ from ._library import Error
 from ._marks import dynamic, phase, step
 from ._mempool import mempool_allocator
 from ._offload import offload, offload_activations, offload_stats
-from ._pinned import host_empty
+from ._pinned import host_empty, host_prepare
 from ._version import __version__
 from ._watch import watch
 
@@ -27,6 +27,7 @@ __all__ = [
     "enable",
     "enabled_door",
     "host_empty",
+    "host_prepare",
     "is_enabled",
     "mempool_allocator",
     "offload",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 from ._version import __version__
@@ -53,6 +53,7 @@ PROTOTYPES = {
     "seam_device_wait": (c_int, [c_void_p]),
     "seam_host_alloc": (c_int, [c_void_p, c_uint64, c_void_p, POINTER(c_void_p)]),
     "seam_host_free": (c_int, [c_void_p, c_void_p]),
+    "seam_host_prepare": (c_int, [c_void_p, c_uint64, c_bool]),
     "seam_host_text": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "seam_swap_create": (c_int, [c_void_p, POINTER(c_void_p)]),
     "seam_swap_out": (c_int, [c_void_p, POINTER(c_void_p), POINTER(c_uint64), c_size_t, c_void_p, POINTER(c_uint64)]),

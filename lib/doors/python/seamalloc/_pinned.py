@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
 NO_STREAM = ctypes.c_void_p(-1)  # SEAM_NO_STREAM
+UNSUPPORTED = 10  # SEAM_UNSUPPORTED
 
 
 def _give_back(device: int, ptr: int) -> None:
@@ -53,3 +54,19 @@ def host_empty(shape: int | tuple[int, ...], dtype: torch.dtype | None = None) -
     buffer = (ctypes.c_byte * nbytes).from_address(ptr.value or 0)
     weakref.finalize(buffer, _give_back, device, ptr.value).atexit = False
     return module.frombuffer(buffer, dtype=dtype).view(sizes)
+
+
+def host_prepare(nbytes: int, wait: bool = False) -> None:
+    """Pins host memory ahead in the background, until `nbytes` are pinned in all: for a program that will want much, while it loads its weights say.
+
+    A request that comes meanwhile waits for one chunk at most. report() says how far it came. wait: returns when it is done. Raises Error where pinned memory is not stitched
+    (SEAM_CONF=host_stitch:1), and, when it waits, where memory runs out.
+    """
+    if nbytes < 0:
+        raise Error(f"{nbytes} bytes cannot be pinned")
+    _torch.require_device(_torch.torch())
+    device = _torch.current_device()
+    rc = library().seam_host_prepare(pool(device), nbytes, wait)
+    if rc == UNSUPPORTED:
+        raise Error(f"pinned memory is made ahead where it is stitched: SEAM_CONF=host_stitch:1 ({host_text(device)})")
+    check(rc, f"{nbytes} bytes of pinned memory ahead ({host_text(device)})")
