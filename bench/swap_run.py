@@ -1,4 +1,4 @@
-"""swap_run.py WAY PROGRAM: trains one program on the ghost GPU with its activations kept on the host in one way, and prints what that takes, as JSON. bench/swap runs it.
+"""swap_run.py WAY PROGRAM [MIN_BYTES]: trains one program on the ghost GPU with its activations kept on the host in one way, and prints what that takes, as JSON. bench/swap runs it.
 
 Operators take the time that seamalloc._work says they take on the program's GPU, on the virtual clock; copies and calls take what vmm/emu_costs.def says.
 """
@@ -190,7 +190,8 @@ class Stash:
         return back
 
 
-def context(way: str) -> Callable[[], Any]:
+def context(way: str, options: dict[str, int]) -> Callable[[], Any]:
+    """options: those of offload_activations()."""
     import seamalloc
     import torch
     from seamalloc import _offload
@@ -210,10 +211,10 @@ def context(way: str) -> Callable[[], Any]:
             return ends, {number: max(border, ends[number] + 1) for number, border in starts.items()}
 
         _offload._Plan._lanes = all_away  # type: ignore[method-assign]
-    return lambda: seamalloc.offload_activations(prefetch="demand" if way == "demand" else "plan")
+    return lambda: seamalloc.offload_activations(prefetch="demand" if way == "demand" else "plan", **options)
 
 
-def run(way: str, program: Program) -> dict[str, Any]:
+def run(way: str, program: Program, options: dict[str, int]) -> dict[str, Any]:
     import seamalloc
     import torch
 
@@ -222,7 +223,7 @@ def run(way: str, program: Program) -> dict[str, Any]:
     trained = model(program)
     optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
     x = torch.randn(program.batch, program.tokens, program.width, device="cuda", dtype=torch.bfloat16)
-    wrap, found = context(way), {}
+    wrap, found = context(way, options), {}
     ours = way in ("demand", "plan", "all")
     with clock.mode:
         for _ in range(ITERATIONS):
@@ -246,12 +247,13 @@ def run(way: str, program: Program) -> dict[str, Any]:
 
 def main() -> None:
     """Prints a line."""
-    way, name = sys.argv[1:]
+    way, name = sys.argv[1:3]
     if name == "list":
         print(json.dumps({name: dataclasses.asdict(program) for name, program in PROGRAMS.items()}))
         return
     start(PROGRAMS[name].gpu)
-    print(json.dumps(run(way, PROGRAMS[name])))
+    options = {"min_bytes": int(sys.argv[3])} if sys.argv[3:] else {}
+    print(json.dumps(run(way, PROGRAMS[name], options)))
 
 
 if __name__ == "__main__":

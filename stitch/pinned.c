@@ -7,7 +7,7 @@
 #define SMALL_BYTES (UINT64_C(64) << 10) /* requests up to this lie in chunks of their own, as in pools/host.c */
 
 enum seam_rc seam__pinned_init(struct seam_pinned *pinned, const struct seam_pinned_config *config,
-	struct seam_driver *driver, struct seam_meta *meta, const char **ret_lacks)
+	struct seam_driver *driver, struct seam_meta *meta, const char **ret_why)
 {
 	/* Stitched before it grows: pinned memory is what there is least of, and a mapping costs less than pinning. */
 	const struct seam_policy policy = {
@@ -17,8 +17,8 @@ enum seam_rc seam__pinned_init(struct seam_pinned *pinned, const struct seam_pin
 		.verify_streams = config->verify_streams,
 	};
 	*pinned = (struct seam_pinned){0};
-	*ret_lacks = seam__driver_host_init(&pinned->driver, driver, config->root);
-	if (*ret_lacks != NULL)
+	*ret_why = seam__driver_host_init(&pinned->driver, driver, config->root);
+	if (*ret_why != NULL)
 		return SEAM_UNSUPPORTED;
 	const struct seam_phys_props props = seam__driver_host_props(&pinned->driver);
 	enum seam_rc rc = seam__engine_init(&pinned->engine, &pinned->driver.base, meta, &policy, &props);

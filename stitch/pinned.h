@@ -42,10 +42,10 @@ struct seam_pinned {
 	uint64_t held_bytes_peak, held_blocks_peak; /* lock. Live and pending, since creation or reset */
 };
 
-/* *ret_lacks: what the driver lacks for it, for a person, if the result is SEAM_UNSUPPORTED. driver and meta outlive
+/* *ret_why: why there is no such memory, for a person, if the result is SEAM_UNSUPPORTED. driver and meta outlive
  * it. Errors: SEAM_UNSUPPORTED, SEAM_OOM_META, SEAM_DRIVER. */
 SEAM_MUST_USE enum seam_rc seam__pinned_init(struct seam_pinned *pinned, const struct seam_pinned_config *config,
-	struct seam_driver *driver, struct seam_meta *meta, const char **ret_lacks);
+	struct seam_driver *driver, struct seam_meta *meta, const char **ret_why);
 
 /* Waits for the device and gives everything back, live blocks included. Nobody else uses it. */
 void seam__pinned_fini(struct seam_pinned *pinned);

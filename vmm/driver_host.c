@@ -101,7 +101,10 @@ static const struct seam_driver_ops plain_ops = {
 #undef SEAM_DRIVER
 };
 
-/* Tries one granule at an address, and gives it back. Returns a name for the thing that is lacking; NULL: nothing. */
+#define NO_NODES "the driver makes no memory on nodes of the host"
+#define NO_ROOM "out of memory when it was tried"
+
+/* Tries one granule at an address, and gives it back. Returns why there is no such memory; NULL: there is. */
 static const char *try_at(struct seam_driver_host *host, uint64_t va, uint64_t bytes)
 {
 	const struct seam_phys_props props = seam__driver_host_props(host);
@@ -109,22 +112,22 @@ static const char *try_at(struct seam_driver_host *host, uint64_t va, uint64_t b
 		{{SEAM_AT_DEVICE, host->device->ordinal}, SEAM_ACCESS_READWRITE}, {props.where, SEAM_ACCESS_READWRITE}};
 	struct seam_phys phys;
 	bool is_host = false;
-	const char *lacks = "memory on nodes of the host";
+	const char *why = "the driver maps no memory of nodes of the host";
 	int cu = seam__drv_mem_create(host->device, bytes, &props, &phys);
 	if (cu != SEAM_CU_SUCCESS)
-		return lacks;
+		return cu == SEAM_CU_OUT_OF_MEMORY ? NO_ROOM : NO_NODES;
 	cu = seam__drv_mem_map(host->device, va, bytes, 0, phys, 0);
 	if (cu == SEAM_CU_SUCCESS) {
-		lacks = "access of the CPU to such memory";
+		why = "the driver lets no CPU into memory of nodes of the host";
 		cu = seam__drv_mem_set_access(host->device, va, bytes, access, 2);
 		if (cu == SEAM_CU_SUCCESS) {
-			lacks = "the word that such memory is the host's";
+			why = "the driver does not call memory of nodes of the host the host's";
 			cu = seam__drv_is_host(host->device, va, &is_host);
 		}
 		SEAM_DRV_GIVE_BACK(seam__drv_mem_unmap(host->device, va, bytes));
 	}
 	SEAM_DRV_GIVE_BACK(seam__drv_mem_release(host->device, phys));
-	return cu == SEAM_CU_SUCCESS && is_host ? NULL : lacks;
+	return cu == SEAM_CU_SUCCESS && is_host ? NULL : cu == SEAM_CU_OUT_OF_MEMORY ? NO_ROOM : why;
 }
 
 static const char *try_all(struct seam_driver_host *host)
@@ -134,15 +137,15 @@ static const char *try_all(struct seam_driver_host *host)
 	uint64_t bytes = 0, va = 0;
 	int cu = seam__drv_attribute(host->device, SEAM_ATTR_HOST_VMM_SUPPORTED, &supported);
 	if (cu != SEAM_CU_SUCCESS || supported == 0)
-		return "memory on nodes of the host";
+		return NO_NODES;
 	cu = seam__drv_granularity(host->device, &props, &bytes);
 	if (cu == SEAM_CU_SUCCESS)
 		cu = seam__drv_address_reserve(host->device, bytes, 0, 0, &va);
 	if (cu != SEAM_CU_SUCCESS)
-		return "addresses for memory on nodes of the host";
-	const char *lacks = try_at(host, va, bytes);
+		return NO_ROOM;
+	const char *why = try_at(host, va, bytes);
 	SEAM_DRV_GIVE_BACK(seam__drv_address_free(host->device, va, bytes));
-	return lacks;
+	return why;
 }
 
 const char *seam__driver_host_init(struct seam_driver_host *host, struct seam_driver *device, const char *root)

@@ -5,8 +5,8 @@
  * a request fails with SEAM_OOM_HOST, where the system would kill the process. New memory lies on the NUMA node of the
  * pool's device, unless the calling thread has a memory policy of its own, or the system refuses. With the option
  * host_stitch it is made of chunks on that node, where the driver makes such memory and lets the CPU in: then the
- * segments of the figures are chunks, calls are those that map them too, and seam_host_text() says "stitched"; or what
- * the driver lacks.
+ * segments of the figures are chunks, calls are those that map them too, and seam_host_text() says "stitched", or
+ * why it is not.
  *
  * Thread safety: every function may be called from any thread. SEAM_FORKED after a fork, SEAM_INVALID for NULL.
  */

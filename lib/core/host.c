@@ -34,7 +34,7 @@ enum seam_rc seam__pool_host_init(struct seam_pool *pool)
 	if (rc != SEAM_OK || config->host_stitch == 0)
 		return rc;
 	struct seam_pinned *pinned = seam__meta_alloc(pool->meta, sizeof *pinned);
-	rc = pinned != NULL ? seam__pinned_init(pinned, &stitched, pool->driver, pool->meta, &pool->pinned_lacks)
+	rc = pinned != NULL ? seam__pinned_init(pinned, &stitched, pool->driver, pool->meta, &pool->why_not_pinned)
 			    : SEAM_OOM_META;
 	if (rc == SEAM_OK) {
 		pool->pinned = pinned;
@@ -305,8 +305,8 @@ void seam__pool_put_host(struct seam_pool *pool, struct seam_text *text)
 	if (pool->pinned != NULL) {
 		seam__text_printf(text, "; stitched");
 		put_ahead(text, &pool->pinned->ahead);
-	} else if (pool->pinned_lacks != NULL) {
-		seam__text_printf(text, "; not stitched: the driver lacks %s", pool->pinned_lacks);
+	} else if (pool->why_not_pinned != NULL) {
+		seam__text_printf(text, "; not stitched: %s", pool->why_not_pinned);
 	}
 	if (stats.placed != 0)
 		seam__text_printf(text, "; on NUMA node %d", node);

@@ -75,7 +75,7 @@ struct seam_pool {
 	struct seam_engine engine;
 	struct seam_store *plain;   /* instead of the engine, which is then all zero, without VMM; else NULL */
 	struct seam_pinned *pinned; /* pinned host memory that is stitched; NULL: it is `host`'s */
-	const char *pinned_lacks;   /* what the driver lacks for that, where the program wanted it; else NULL */
+	const char *why_not_pinned; /* why there is none although the program wanted it; else NULL */
 	struct seam_host host;      /* pinned host memory as the driver gives it */
 	LIST_HEAD(, seam_private) privates;
 	LIST_HEAD(, seam_open_route) routes;

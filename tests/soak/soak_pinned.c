@@ -116,7 +116,7 @@ static void *run_thread(void *argument)
 int main(void)
 {
 	pthread_t threads[THREADS];
-	const char *lacks = NULL;
+	const char *why = NULL;
 	const struct seam_emu_config emu = {.memory = SEAM_EMU_STRICT, .capacity_bytes = UINT64_C(16) << 20};
 	const struct seam_pinned_config config = {.capacity_bytes = LIMIT_BYTES,
 		.mapping_limit = 4096,
@@ -124,7 +124,7 @@ int main(void)
 		.root = "/nowhere"};
 	struct seam_meta *meta = seam__meta_create(0);
 	require(meta != NULL && seam__emu_create(&emu, NULL, 0, &driver) == SEAM_OK, "the device exists");
-	require(seam__pinned_init(&pinned, &config, driver, meta, &lacks) == SEAM_OK, "the pool exists");
+	require(seam__pinned_init(&pinned, &config, driver, meta, &why) == SEAM_OK, "the pool exists");
 	for (unsigned i = 0; i < THREADS; i++)
 		require(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &streams[i]) == 0, "a stream exists");
 	for (uintptr_t i = 0; i < THREADS; i++)

@@ -100,7 +100,7 @@ Test(core_host, stitched_memory_keeps_the_rules_of_pinned_memory)
 Test(core_host, memory_that_is_not_stitched_says_why)
 {
 	open_pool(MIB(64), "host_stitch:1"); /* bookkeeping only: no CPU could touch it */
-	expect_text("; not stitched: the driver lacks memory on nodes of the host");
+	expect_text("; not stitched: the driver makes no memory on nodes of the host");
 	memset(must_host_alloc(MIB(3), NULL), 7, MIB(3));
 	close_pool();
 }

@@ -48,9 +48,9 @@ static struct seam_pinned_config config_of(uint64_t capacity_bytes)
 
 static void set_up_with(const struct seam_pinned_config *config)
 {
-	const char *lacks = NULL;
+	const char *why = NULL;
 	open_device(SEAM_EMU_HOST_WHOLE);
-	cr_assert_eq(seam__pinned_init(&pinned, config, driver, meta, &lacks), SEAM_OK, "%s", lacks);
+	cr_assert_eq(seam__pinned_init(&pinned, config, driver, meta, &why), SEAM_OK, "%s", why);
 	for (unsigned i = 0; i < STREAMS; i++)
 		cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &streams[i]), 0);
 	cr_assert_eq(seam__drv_direct_alloc(driver, 8 * MI, &device_va), 0);
@@ -102,23 +102,23 @@ static void *pointer(uint64_t va)
 	return (void *)(uintptr_t)va;
 }
 
-Test(pinned, what_a_driver_lacks_is_named)
+Test(pinned, why_it_cannot_be_is_told)
 {
 	static const struct {
 		enum seam_emu_host host;
-		const char *lacks;
+		const char *why;
 	} rows[] = {
-		{SEAM_EMU_HOST_NONE, "memory on nodes of the host"},
-		{SEAM_EMU_HOST_NO_CPU, "access of the CPU to such memory"},
-		{SEAM_EMU_HOST_AS_DEVICE, "the word that such memory is the host's"},
+		{SEAM_EMU_HOST_NONE, "the driver makes no memory on nodes of the host"},
+		{SEAM_EMU_HOST_NO_CPU, "the driver lets no CPU into memory of nodes of the host"},
+		{SEAM_EMU_HOST_AS_DEVICE, "the driver does not call memory of nodes of the host the host's"},
 	};
 	tear_down();
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const struct seam_pinned_config config = config_of(0);
-		const char *lacks = NULL;
+		const char *why = NULL;
 		open_device(rows[i].host);
-		cr_assert_eq(seam__pinned_init(&pinned, &config, driver, meta, &lacks), SEAM_UNSUPPORTED);
-		cr_expect_str_eq(lacks, rows[i].lacks);
+		cr_assert_eq(seam__pinned_init(&pinned, &config, driver, meta, &why), SEAM_UNSUPPORTED);
+		cr_expect_str_eq(why, rows[i].why);
 		close_device();
 	}
 	set_up();
@@ -456,14 +456,22 @@ Test(pinned, a_failure_while_it_is_tried_leaves_nothing)
 	tear_down();
 	for (uint64_t n = 1; n < 20; n++) {
 		const struct seam_pinned_config config = config_of(0);
-		const char *lacks = NULL;
+		const char *why = NULL;
 		open_device(SEAM_EMU_HOST_WHOLE);
 		seam__driver_fail_at(driver, n, UINT64_MAX, SEAM_CU_UNKNOWN);
-		enum seam_rc rc = seam__pinned_init(&pinned, &config, driver, meta, &lacks);
+		enum seam_rc rc = seam__pinned_init(&pinned, &config, driver, meta, &why);
 		seam__driver_fail_at(driver, 0, 0, 0);
 		if (rc == SEAM_OK)
 			seam__pinned_fini(&pinned);
 		close_device();
 	}
+	/* What is short now may be had later: that is no lack of the driver. */
+	open_device(SEAM_EMU_HOST_WHOLE);
+	seam__driver_fail_at(driver, 1, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+	const struct seam_pinned_config config = config_of(0);
+	const char *why = NULL;
+	cr_expect_eq(seam__pinned_init(&pinned, &config, driver, meta, &why), SEAM_UNSUPPORTED);
+	cr_expect_str_eq(why, "out of memory when it was tried");
+	close_device();
 	set_up();
 }
