@@ -142,6 +142,22 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
         return torch.zeros(3, 224, 224), number % 10
 
 
+def drawn(least: int, most: int) -> Program:
+    """A request's size is drawn, and so is which of sixteen tensors it replaces: no size comes twice, and nothing ends together."""
+
+    def program() -> Iterator[None]:
+        draw = random.Random(SEED)
+        kept = [torch.empty(0)] * 16
+        for _ in range(ITERATIONS):
+            for _ in range(200):
+                place = draw.randrange(16)
+                kept[place] = torch.empty(0)
+                kept[place] = torch.empty(draw.randint(least, most), dtype=torch.uint8, pin_memory=True)
+            yield
+
+    return program
+
+
 class Texts(Dataset[torch.Tensor]):
     """1,000 texts whose lengths are drawn."""
 
@@ -200,6 +216,7 @@ SETS: dict[str, tuple[Program, str]] = {
         held([size * count for count in FLAT for size in (2, 2, 4, 4)]),
         "a flat buffer a layer: bf16 weights and gradient, two fp32 moments; a rank of 8",
     ),
+    "drawn": (drawn(1 * MIB, 64 * MIB), "16 tensors, 1,000 times one is replaced by one of 1 to 64 MiB, both drawn"),
     "images": (loaded(Images, batch_size=64), "DataLoader, 500 x 3 x 224 x 224 fp32, batches of 64, the last of 52; 4 epochs"),
     "texts": (
         loaded(Texts, batch_size=48, collate_fn=padded),
