@@ -145,7 +145,7 @@ static uint32_t ask(
 	*ret_offset = miss == SEAM_MISS_NONE ? plan_block->offset : BESIDE;
 	if (miss != SEAM_MISS_NONE)
 		seam__matcher_beside(matcher, 1);
-	if (found == NULL || seam__planned_is_off_plan(found))
+	if (found == NULL || found->loaded == SEAM_PLANNED_DYNAMIC)
 		return UINT32_MAX;
 	*ret_owner = found->loaded;
 	return found->number / matcher->owners[found->loaded]->copies;

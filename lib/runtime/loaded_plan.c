@@ -41,17 +41,6 @@ static enum seam_rc fill_instances(
 	return SEAM_OK;
 }
 
-static enum seam_rc fill_streams(struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan *loaded)
-{
-	loaded->streams = seam__meta_array(meta, plan->header.stream_count, sizeof(*loaded->streams));
-	if (loaded->streams == NULL)
-		return SEAM_OOM_META;
-	loaded->stream_count = plan->header.stream_count;
-	for (uint32_t i = 0; i < loaded->stream_count; i++)
-		loaded->streams[i] = plan->streams[i];
-	return SEAM_OK;
-}
-
 enum seam_rc seam__loaded_create(
 	struct seam_meta *meta, const struct seam_plan *plan, struct seam_loaded_plan **ret_loaded)
 {
@@ -62,10 +51,8 @@ enum seam_rc seam__loaded_create(
 		return SEAM_OOM_META;
 	loaded->slots = plan->header.slot_count;
 	loaded->copies = plan->header.copies;
-	loaded->fingerprint = plan->header.fingerprint;
-	enum seam_rc rc = fill_streams(meta, plan, loaded);
-	if (rc == SEAM_OK)
-		rc = fill_instances(meta, plan, loaded);
+	loaded->stream_count = plan->header.stream_count;
+	enum seam_rc rc = fill_instances(meta, plan, loaded);
 	if (rc == SEAM_OK)
 		rc = seam__loaded_count_positions(meta, plan, loaded);
 	if (rc == SEAM_OK)
@@ -101,7 +88,6 @@ void seam__loaded_retire(struct seam_meta *meta, struct seam_loaded_plan *loaded
 	FREE_ARRAY(waited, loaded->slots);
 	FREE_ARRAY(groups, loaded->group_count);
 	FREE_ARRAY(ranges, loaded->range_count);
-	FREE_ARRAY(streams, loaded->stream_count);
 	loaded->retired = true;
 }
 
@@ -122,17 +108,6 @@ uint64_t seam__loaded_bytes(const struct seam_loaded_plan *loaded)
 uint32_t seam__loaded_slots(const struct seam_loaded_plan *loaded)
 {
 	return loaded->slots;
-}
-
-uint32_t seam__loaded_streams(const struct seam_loaded_plan *loaded, const uint64_t **ret_handles)
-{
-	*ret_handles = loaded->streams;
-	return loaded->stream_count;
-}
-
-uint64_t seam__loaded_fingerprint(const struct seam_loaded_plan *loaded)
-{
-	return loaded->fingerprint;
 }
 
 static const char *check_cursors(const struct seam_loaded_plan *loaded)

@@ -165,10 +165,8 @@ struct seam_loaded_plan {
 	struct seam_plan_range *ranges;
 	uint32_t group_count;
 	uint32_t range_count;
-	uint64_t *streams;
 	uint32_t stream_count;
 	uint64_t bytes;
-	uint64_t fingerprint;
 };
 
 /* loaded_plan.c */
@@ -300,23 +298,17 @@ static inline uint32_t seam__loaded_number(const struct seam_loaded_plan *loaded
 	return slot * loaded->copies + copy;
 }
 
-/* The instance whose free is due at a position of a copy; UINT32_MAX: an allocation is. */
-static inline uint32_t seam__loaded_due_at(const struct seam_loaded_plan *loaded, uint32_t position, uint32_t of_copy)
+/* The instance whose free is due at the frontier; UINT32_MAX: an allocation is. */
+static inline uint32_t seam__loaded_due(const struct seam_loaded_plan *loaded)
 {
-	const uint32_t action = loaded->actions[position];
+	const uint32_t action = loaded->actions[loaded->frontier.position], at_copy = loaded->frontier.copy;
 	if ((action & 1) == 0)
 		return UINT32_MAX;
 	if (loaded->copies == 1)
 		return action >> 1;
 	const uint32_t lag = loaded->lifetimes[action >> 1].lag;
-	const uint32_t copy = of_copy >= lag ? of_copy - lag : of_copy + loaded->copies - lag;
+	const uint32_t copy = at_copy >= lag ? at_copy - lag : at_copy + loaded->copies - lag;
 	return seam__loaded_number(loaded, action >> 1, copy);
-}
-
-/* The same at the frontier. */
-static inline uint32_t seam__loaded_due(const struct seam_loaded_plan *loaded)
-{
-	return seam__loaded_due_at(loaded, loaded->frontier.position, loaded->frontier.copy);
 }
 
 /* Where in the circle of copies the frontier is. */
@@ -325,14 +317,7 @@ static inline uint64_t seam__frontier_circle_at(const struct seam_loaded_plan *l
 	return (uint64_t)loaded->frontier.copy * loaded->positions + loaded->frontier.position;
 }
 
-/* Positions from the frontier until an instance that is not live is due next, around the circle of copies: by where in
- * the circle it is due. */
-static inline uint64_t seam__loaded_due_at_circle(const struct seam_loaded_plan *loaded, uint64_t at)
-{
-	const uint64_t frontier = seam__frontier_circle_at(loaded);
-	return at >= frontier ? at - frontier : at + (uint64_t)loaded->positions * loaded->copies - frontier;
-}
-
+/* Where in the circle an instance is due. */
 static inline uint64_t seam__loaded_circle_at(const struct seam_loaded_plan *loaded, uint32_t number)
 {
 	return (uint64_t)(number % loaded->copies) * loaded->positions +
@@ -367,9 +352,11 @@ static inline uint64_t seam__frontier_times(const struct seam_loaded_plan *loade
 	return seam__loaded_times(loaded, seam__frontier_circle_at(loaded), length);
 }
 
+/* Positions from the frontier until an instance that is not live is due next, around the circle of copies. */
 static inline uint64_t seam__loaded_due_in(const struct seam_loaded_plan *loaded, uint32_t number)
 {
-	return seam__loaded_due_at_circle(loaded, seam__loaded_circle_at(loaded, number));
+	const uint64_t at = seam__loaded_circle_at(loaded, number), frontier = seam__frontier_circle_at(loaded);
+	return at >= frontier ? at - frontier : at + (uint64_t)loaded->positions * loaded->copies - frontier;
 }
 
 #endif

@@ -159,8 +159,9 @@ static void lead_back(struct seam_matcher *matcher, const struct seam_plan_block
 /* A dynamic block is gone afterwards. */
 static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *plan_block)
 {
-	struct seam_off_plan_block *off_plan =
-		plan_block->loaded == SEAM_DYNAMIC ? seam__off_plan_find(&matcher->off_plan, plan_block->offset) : NULL;
+	struct seam_off_plan_block *off_plan = plan_block->loaded == SEAM_PLANNED_DYNAMIC
+		? seam__off_plan_find(&matcher->off_plan, plan_block->offset)
+		: NULL;
 	struct seam_overdue_block *overdue_block;
 	if (off_plan != NULL) {
 		overdue_block = &off_plan->node;
@@ -176,7 +177,7 @@ static void free_off_plan(struct seam_matcher *matcher, struct seam_plan_block *
 	matcher->counts.live_bytes -= plan_block->bytes;
 	plan_block->state = SEAM_PLANNED_FREE;
 	lead_back(matcher, plan_block);
-	if (plan_block->loaded != SEAM_DYNAMIC) {
+	if (plan_block->loaded != SEAM_PLANNED_DYNAMIC) {
 		struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
 		seam__slab_put(&matcher->overdue_slab, overdue_block);
 		if (--loaded->overdue == 0 && loaded->retired)
@@ -234,11 +235,6 @@ void seam__matcher_get_counts(const struct seam_matcher *matcher, struct seam_ma
 {
 	*ret_counts = matcher->counts;
 	ret_counts->overdue = matcher->overdue.count;
-}
-
-uint64_t seam__matcher_frontier(const struct seam_matcher *matcher)
-{
-	return matcher->now == NULL ? 0 : matcher->now->frontier.at;
 }
 
 bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_ask *ask)

@@ -67,12 +67,6 @@ struct seam_plan_block {
 	uint8_t loaded; /* matcher's: index, or SEAM_PLANNED_DYNAMIC */
 };
 
-/* Whether the block lies where it does by no plan: a dynamic or a borrowed one. */
-static inline bool seam__planned_is_off_plan(const struct seam_plan_block *plan_block)
-{
-	return plan_block->loaded == UINT8_MAX;
-}
-
 enum seam_planned_state {
 	SEAM_PLANNED_FREE,
 	SEAM_PLANNED_LIVE,
@@ -108,12 +102,9 @@ struct seam_loaded_range seam__loaded_find_range(const struct seam_plan *plan, c
 /* What the loaded plan has live where its frontier is, when the frees that are due there are done. O(slots). */
 uint64_t seam__loaded_live_bytes(const struct seam_loaded_plan *loaded);
 
-/* End of the highest slot or range for dynamic requests; slots; streams of the plan (handles) for stitch/arena.h's
- * orders; its fingerprint. */
+/* End of the highest slot or range for dynamic requests; slots. */
 uint64_t seam__loaded_bytes(const struct seam_loaded_plan *loaded);
 uint32_t seam__loaded_slots(const struct seam_loaded_plan *loaded);
-uint32_t seam__loaded_streams(const struct seam_loaded_plan *loaded, const uint64_t **ret_handles);
-uint64_t seam__loaded_fingerprint(const struct seam_loaded_plan *loaded);
 
 /* An empty matcher. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__matcher_create(struct seam_meta *meta, struct seam_matcher **ret_matcher);
@@ -136,10 +127,6 @@ SEAM_MUST_USE enum seam_rc seam__matcher_add(struct seam_matcher *matcher, struc
 /* How many there are, and the i-th, the current one first. */
 uint32_t seam__matcher_loaded_count(const struct seam_matcher *matcher);
 const struct seam_loaded_plan *seam__matcher_loaded(const struct seam_matcher *matcher, uint32_t i);
-
-/* Forgets all loaded plans but not live blocks, which become overdue blocks: for a new plan of the same arena, or the
- * end of planning. Errors: SEAM_OOM_META: nothing changed. */
-SEAM_MUST_USE enum seam_rc seam__matcher_clear(struct seam_matcher *matcher);
 
 /* The program is at the period's beginning: every cursor of the current loaded plan starts there, in a new repetition.
  */
@@ -178,9 +165,6 @@ bool seam__matcher_hear(struct seam_matcher *matcher, const struct seam_match_as
  * then by the plan; of equal ones the frontier's own. Cursors keep their places in the period. False: no memory; the
  * frontier stands before it. O(slots * copies * log ranges), counted as steps. */
 bool seam__matcher_choose_copy(struct seam_matcher *matcher);
-
-/* The position of the frontier, without end. */
-uint64_t seam__matcher_frontier(const struct seam_matcher *matcher);
 
 /* Once more, for the instance of a SEAM_MISS_gap, before anything else is asked. */
 enum seam_miss seam__matcher_take(struct seam_matcher *matcher, struct seam_plan_block *plan_block);

@@ -64,7 +64,7 @@ static const char *check_overdue(const struct seam_matcher *matcher)
 			return "H2";
 		if (s->plan_block->state != SEAM_PLANNED_LATE)
 			return "H2";
-		if (s->plan_block->loaded != SEAM_DYNAMIC)
+		if (s->plan_block->loaded != SEAM_PLANNED_DYNAMIC)
 			owned[s->plan_block->loaded]++;
 	}
 	for (uint32_t i = 0; i < SEAM_OWNERS; i++)

@@ -153,7 +153,7 @@ struct seam_plan_block *seam__off_plan_begin(
 			.bytes = bytes,
 			.number = UINT32_MAX,
 			.state = SEAM_PLANNED_LIVE,
-			.loaded = SEAM_DYNAMIC},
+			.loaded = SEAM_PLANNED_DYNAMIC},
 	};
 	seam__off_plan_insert(&matcher->off_plan, block);
 	matcher->off_plan_count++;

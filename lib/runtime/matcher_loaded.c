@@ -195,21 +195,6 @@ const struct seam_loaded_plan *seam__matcher_loaded(const struct seam_matcher *m
 	return matcher->loaded_plans[i];
 }
 
-enum seam_rc seam__matcher_clear(struct seam_matcher *matcher)
-{
-	if (!seam__overdue_take_all(matcher))
-		return SEAM_OOM_META;
-	for (uint32_t i = 0; i < matcher->loaded_count; i++)
-		retire(matcher, matcher->loaded_plans[i]);
-	matcher->successor = matcher->replaced = NULL;
-	matcher->loaded_count = 0;
-	matcher->now = NULL;
-	matcher->owner = SEAM_NOBODY;
-	matcher->cursor = NULL;
-	seam__matcher_pass(matcher);
-	return SEAM_OK;
-}
-
 /* Where a repetition begins next: here, if the frontier is there. */
 static uint64_t next_beginning(const struct seam_loaded_plan *loaded)
 {

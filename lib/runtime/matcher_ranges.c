@@ -143,7 +143,7 @@ struct seam_plan_block *seam__matcher_around(struct seam_matcher *matcher, uint6
 
 bool seam__matcher_is_waited(const struct seam_matcher *matcher, const struct seam_plan_block *plan_block)
 {
-	if (plan_block->loaded == SEAM_DYNAMIC)
+	if (plan_block->loaded == SEAM_PLANNED_DYNAMIC)
 		return false;
 	const struct seam_loaded_plan *loaded = matcher->owners[plan_block->loaded];
 	return !loaded->retired && loaded->waited[plan_block->number / loaded->copies] != 0;

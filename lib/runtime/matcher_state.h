@@ -14,9 +14,8 @@
 #include "overdue.h"
 #include "tracker.h"
 
-#define SEAM_OWNERS 250u  /* loaded plans that are there or have live blocks */
-#define SEAM_NOBODY 254u  /* owner of nothing: there is no loaded plan */
-#define SEAM_DYNAMIC 255u /* owner of dynamic blocks */
+#define SEAM_OWNERS 250u /* loaded plans that are there or have live blocks */
+#define SEAM_NOBODY 254u /* owner of nothing: there is no loaded plan */
 
 #define SEAM_LIKELY(condition) __builtin_expect(!!(condition), 1)
 

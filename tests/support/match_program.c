@@ -160,6 +160,11 @@ void match_block(struct match_player *player, uint64_t begin, uint64_t end)
 	match_check(player);
 }
 
+uint64_t match_frontier(const struct seam_matcher *matcher)
+{
+	return matcher->now == NULL ? 0 : matcher->now->frontier.at;
+}
+
 void match_unblock(struct match_player *player, uint32_t range)
 {
 	seam__matcher_unblock(player->matcher, player->blocked[range].begin_bytes, player->blocked[range].end_bytes);
@@ -246,7 +251,7 @@ void match_hold(struct match_player *player, uint32_t block)
 	if (b->plan_block == NULL || b->held)
 		return;
 	cr_assert_eq(seam__matcher_hold(player->matcher, b->plan_block), SEAM_OK);
-	cr_assert(b->plan_block->state == SEAM_PLANNED_LATE || b->plan_block->loaded == SEAM_DYNAMIC);
+	cr_assert(b->plan_block->state == SEAM_PLANNED_LATE || b->plan_block->loaded == SEAM_PLANNED_DYNAMIC);
 	b->held = true;
 }
 
@@ -362,7 +367,7 @@ static bool is_vain(const struct match_player *player, uint64_t bytes)
 	const struct seam_matcher *matcher = player->matcher;
 	const uint64_t reach = seam__matcher_reach(matcher);
 	const struct seam_vain *vain = &matcher->vain[reach == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(reach)];
-	return (bytes + 511) / 512 * 512 >= vain->bytes && seam__matcher_frontier(matcher) < vain->until;
+	return (bytes + 511) / 512 * 512 >= vain->bytes && match_frontier(matcher) < vain->until;
 }
 
 /* A place for the request that was just missed, if the player is one that borrows; NULL: it is served elsewhere. Where
@@ -421,7 +426,7 @@ static uint32_t debt_of(const struct seam_matcher *matcher, const struct seam_ma
 static void assert_noted(const struct match_player *player, const struct seam_plan_block *plan_block)
 {
 	const struct seam_matcher *matcher = player->matcher;
-	if (plan_block->loaded != SEAM_DYNAMIC) {
+	if (plan_block->loaded != SEAM_PLANNED_DYNAMIC) {
 		cr_assert_eq(plan_block->clear, matcher->blocked_version);
 		return;
 	}

@@ -106,6 +106,9 @@ static inline enum seam_rc match_matcher_block(struct seam_matcher *matcher, uin
 }
 void match_unblock(struct match_player *player, uint32_t range);
 
+/* The position of the frontier, without end; 0: there is no loaded plan. */
+uint64_t match_frontier(const struct seam_matcher *matcher);
+
 /* What it checks of everything, and what it says of the bytes [begin, end) and of a block at `begin`. */
 void match_check(struct match_player *player);
 void match_look(struct match_player *player, uint64_t begin, uint64_t end);

@@ -41,9 +41,7 @@ Test(loaded, slots_meet_as_in_their_plan)
 		cr_assert_eq(seam__loaded_create(meta, plan, &loaded), SEAM_OK);
 		cr_assert_null(seam__loaded_check(loaded), "seed %llu: %s", (unsigned long long)seed,
 			seam__loaded_check(loaded));
-		const uint64_t circle = (uint64_t)loaded->positions * loaded->copies, *streams;
-		cr_assert_eq(seam__loaded_streams(loaded, &streams), plan->header.stream_count);
-		cr_assert_arr_eq(streams, plan->streams, plan->header.stream_count * sizeof *streams);
+		const uint64_t circle = (uint64_t)loaded->positions * loaded->copies;
 		for (uint32_t i = 0; i < loaded->slots; i++) {
 			for (uint32_t k = 0; k < loaded->slots; k++) {
 				const struct seam_plan_slot *a = &plan->slots[i], *b = &plan->slots[k];

@@ -278,21 +278,6 @@ Test(matcher, another_loaded_plan_is_found_by_what_is_asked)
 	match_program_fini(&other);
 }
 
-Test(matcher, loaded_plans_that_are_forgotten_leave_their_live_blocks)
-{
-	open_with(taking_turns);
-	struct seam_plan_block *a = hit(4096);
-	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
-	cr_assert_eq(seam__matcher_loaded_count(player.matcher), 0);
-	cr_assert_eq(missed(4096), SEAM_MISS_lost);
-	match_add(&player, &program, true);
-	seam__matcher_start(player.matcher);
-	cr_assert_eq(missed(4096), SEAM_MISS_late, "the old block lies there");
-	give(a);
-	give(hit(8192));
-	close_all();
-}
-
 Test(matcher, the_loaded_plan_that_was_current_longest_ago_goes)
 {
 	open_with("a4096 -a");
@@ -380,8 +365,6 @@ Test(matcher, what_has_no_memory_misses_and_changes_nothing)
 	cr_assert_eq(missed(4096), SEAM_MISS_late, "a cannot become overdue");
 	seam__meta_fail_at(player.meta, 1);
 	cr_assert_eq(seam__matcher_hold(player.matcher, c), SEAM_OOM_META);
-	seam__meta_fail_at(player.meta, 1);
-	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OOM_META);
 	seam__meta_fail_at(player.meta, 1);
 	cr_assert_eq(match_matcher_block(player.matcher, 0, 4096), SEAM_OOM_META);
 	cr_assert_null(seam__matcher_check(player.matcher));

@@ -85,7 +85,7 @@ static void break_live(void)
 	live_count = 0;
 	seam__matcher_each(matcher, note_live, NULL);
 	for (uint32_t i = 0; i < live_count; i++) {
-		const bool is_listed = live[i]->state != SEAM_PLANNED_LIVE || live[i]->loaded == SEAM_DYNAMIC;
+		const bool is_listed = live[i]->state != SEAM_PLANNED_LIVE || live[i]->loaded == SEAM_PLANNED_DYNAMIC;
 		const uint64_t gap = i + 1 < live_count ? live[i + 1]->offset - live[i]->offset : 1 << 30;
 		if (i + 1 < live_count)
 			BREAK(live[i]->bytes, gap + 1, is_listed ? "H2" : "H1");
@@ -109,8 +109,8 @@ static void break_overdue(void)
 		BREAK(s->end, s->end + 1, "H2");
 		BREAK(s->plan_block->state, SEAM_PLANNED_LIVE, "H2");
 		BREAK(s->plan_block->state, SEAM_PLANNED_FREE, "H2");
-		if (s->plan_block->loaded != SEAM_DYNAMIC)
-			BREAK(s->plan_block->loaded, SEAM_DYNAMIC, "H2");
+		if (s->plan_block->loaded != SEAM_PLANNED_DYNAMIC)
+			BREAK(s->plan_block->loaded, SEAM_PLANNED_DYNAMIC, "H2");
 	}
 	for (uint32_t i = 0; i < SEAM_OWNERS; i++) {
 		struct seam_loaded_plan *owner = matcher->owners[i];

@@ -476,22 +476,6 @@ Test(matcher_loaded_plans, what_lacks_memory_to_follow_does_at_the_next_step)
 	close_both(&first, &other);
 }
 
-Test(matcher_loaded_plans, nothing_waits_for_what_is_forgotten)
-{
-	struct match_program first, other;
-	open_in_midst(&first, &other);
-	add_marked(&first, false);
-	cr_assert_eq(seam__matcher_clear(player.matcher), SEAM_OK);
-	match_check(&player);
-	step();
-	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 0);
-	add_marked(&first, false);
-	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 1);
-	step();
-	cr_expect_eq(seam__matcher_loaded_count(player.matcher), 1);
-	close_both(&first, &other);
-}
-
 /* What is found only behind much that is left out may well be another loaded plan's: one without what stands between.
  */
 Test(matcher_loaded_plans, a_leap_tells_the_loaded)

@@ -129,28 +129,24 @@ static void change_ranges(struct model *model)
 static void begin_anew(struct model *model)
 {
 	struct seam_matcher *matcher = model->player.matcher;
-	const uint64_t frontier = seam__matcher_frontier(matcher);
+	const uint64_t frontier = match_frontier(matcher);
 	if (draw(model, 2) == 0)
 		seam__matcher_start(matcher);
 	else
 		seam__matcher_start_slot(matcher, (uint32_t)draw(model, TRACE_PROGRAM_SLOTS));
-	cr_assert_geq(seam__matcher_frontier(matcher), frontier);
+	cr_assert_geq(match_frontier(matcher), frontier);
 }
 
 static void change_loaded_plans(struct model *model)
 {
 	struct seam_matcher *matcher = model->player.matcher;
 	const struct seam_loaded_plan *before = matcher->now;
-	switch (draw(model, 6)) {
+	switch (draw(model, 5)) {
 	case 0:
-		if (draw(model, 4) == 0)
-			cr_assert_eq(seam__matcher_clear(matcher), SEAM_OK);
-		break;
 	case 1:
-	case 2:
 		match_add(&model->player, &model->programs[draw(model, PROGRAMS)], draw(model, 2) == 0);
 		break;
-	case 3:
+	case 2:
 		begin_anew(model);
 		break;
 	default:

@@ -87,7 +87,7 @@ static uint64_t count_elsewhere(struct match_player *player, const struct match_
 		const uint64_t live = live_of(player);
 		(void)match_act(player, program, 0, act, r);
 		sure = (sure || !program->acts[act].is_free) && live_of(player) != live;
-		elsewhere += sure && seam__matcher_frontier(player->matcher) != r * program->count + act + 1;
+		elsewhere += sure && match_frontier(player->matcher) != r * program->count + act + 1;
 	}
 	return elsewhere;
 }
@@ -363,9 +363,9 @@ Test(tracker, a_request_far_ahead_is_believed_when_it_is_not_alone)
 	cr_assert_eq(match_acts(&player, &program, 0, 0, program.count), 0);
 	cr_assert_eq(match_acts(&player, &program, 1, 0, SAVED), 0);
 	for (uint64_t bytes = 500; bytes <= 1000; bytes += 500) {
-		const uint64_t r = bytes / 500, frontier = seam__matcher_frontier(player.matcher);
+		const uint64_t r = bytes / 500, frontier = match_frontier(player.matcher);
 		cr_expect_not(ask_as(&player, bytes, &slot), "as large as what follows backward, which has not come");
-		cr_expect_eq(seam__matcher_frontier(player.matcher), frontier);
+		cr_expect_eq(match_frontier(player.matcher), frontier);
 		match_free(&player, player.count - 1);
 		cr_expect_eq(match_acts(&player, &program, r, SAVED, program.count), 0);
 		cr_assert_eq(match_acts(&player, &program, r + 1, 0, SAVED), 0);

@@ -76,7 +76,7 @@ Test(tracker_threads, thread_that_was_silent_is_met_in_the_nearest_repetition)
 		cr_assert_eq(ask_on(777, 0, 1, &plan_block), SEAM_MISS_size);
 		const struct seam_match_ask ask = {.thread = 1};
 		const uint64_t expected = seam__cursor_at(seam__tracker_cursor(player.matcher, &ask));
-		const uint64_t frontier = seam__matcher_frontier(player.matcher), period = program.count;
+		const uint64_t frontier = match_frontier(player.matcher), period = program.count;
 		cr_expect_eq(expected % period, 0);
 		if (frontier - period > period / 4 * 3)
 			cr_expect_leq(expected > frontier ? expected - frontier : frontier - expected, period / 2,

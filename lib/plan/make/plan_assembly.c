@@ -50,6 +50,52 @@ static enum seam_rc add_slot(struct seam_plan_builder *builder, const struct sea
 	return rc;
 }
 
+/* A slot that lives longer than the period is live with its own copies of other repetitions: its lifetime is laid
+ * around the period as often as it goes. */
+static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, uint32_t begin, uint32_t end)
+{
+	uint32_t turns = (end - begin) / positions;
+	uint32_t rest = (end - begin) % positions;
+
+	live[0] += turns * size_bytes;
+	if (rest == 0)
+		return;
+	live[begin] += size_bytes;
+	if (begin + rest < positions) {
+		live[begin + rest] -= size_bytes;
+	} else {
+		live[0] += size_bytes;
+		live[begin + rest - positions] -= size_bytes;
+	}
+}
+
+/* The largest sum of sizes of dynamic slots that live at once, around the circle. */
+static enum seam_rc dynamic_bytes(const struct seam_period_slots *slots, uint64_t *ret_bytes)
+{
+	uint64_t *live;
+	uint64_t now = 0;
+	uint64_t most = 0;
+	size_t bytes = ((size_t)slots->position_count + 1) * sizeof(*live);
+
+	live = seam__meta_alloc(seam__meta_process(), bytes);
+	if (live == NULL)
+		return SEAM_OOM_META;
+	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
+		const struct seam_period_slot *slot = seam__slot_at(slots, i);
+
+		if (!seam__slot_is_placed(slots, i))
+			add_live(live, slots->position_count, seam__slot_request(slots, i)->size_bytes, slot->begin,
+				slot->end);
+	}
+	for (uint32_t t = 0; t < slots->position_count; t++) {
+		now += live[t];
+		most = now > most ? now : most;
+	}
+	seam__meta_free(seam__meta_process(), live, bytes);
+	*ret_bytes = most;
+	return SEAM_OK;
+}
+
 static enum seam_rc set_header(struct seam_plan_builder *builder, const struct seam_period_slots *slots)
 {
 	struct seam_plan_header *header = &builder->header;
@@ -60,7 +106,7 @@ static enum seam_rc set_header(struct seam_plan_builder *builder, const struct s
 	header->last_event = slots->period.last_event;
 	header->positions = slots->position_count;
 	header->resident_bytes = slots->resident_bytes;
-	rc = seam__plan_assembly_dynamic_bytes(slots, &header->unplaced_bytes);
+	rc = dynamic_bytes(slots, &header->unplaced_bytes);
 	if (rc == SEAM_OK)
 		rc = seam_plan_fingerprint(
 			slots->requests->trace, header->first_event, header->last_event, &header->fingerprint);
@@ -90,49 +136,4 @@ enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const 
 	for (uint32_t i = 0; i < count && rc == SEAM_OK; i++)
 		rc = add_slot(builder, slots, i, &by_copy[(size_t)i * slots->copies], groups);
 	return rc;
-}
-
-/* A slot that lives longer than the period is live with its own copies of other repetitions: its lifetime is laid
- * around the period as often as it goes. */
-static void add_live(uint64_t *live, uint32_t positions, uint64_t size_bytes, uint32_t begin, uint32_t end)
-{
-	uint32_t turns = (end - begin) / positions;
-	uint32_t rest = (end - begin) % positions;
-
-	live[0] += turns * size_bytes;
-	if (rest == 0)
-		return;
-	live[begin] += size_bytes;
-	if (begin + rest < positions) {
-		live[begin + rest] -= size_bytes;
-	} else {
-		live[0] += size_bytes;
-		live[begin + rest - positions] -= size_bytes;
-	}
-}
-
-enum seam_rc seam__plan_assembly_dynamic_bytes(const struct seam_period_slots *slots, uint64_t *ret_bytes)
-{
-	uint64_t *live;
-	uint64_t now = 0;
-	uint64_t most = 0;
-	size_t bytes = ((size_t)slots->position_count + 1) * sizeof(*live);
-
-	live = seam__meta_alloc(seam__meta_process(), bytes);
-	if (live == NULL)
-		return SEAM_OOM_META;
-	for (uint32_t i = 0; i < seam__slots_count(slots); i++) {
-		const struct seam_period_slot *slot = seam__slot_at(slots, i);
-
-		if (!seam__slot_is_placed(slots, i))
-			add_live(live, slots->position_count, seam__slot_request(slots, i)->size_bytes, slot->begin,
-				slot->end);
-	}
-	for (uint32_t t = 0; t < slots->position_count; t++) {
-		now += live[t];
-		most = now > most ? now : most;
-	}
-	seam__meta_free(seam__meta_process(), live, bytes);
-	*ret_bytes = most;
-	return SEAM_OK;
 }

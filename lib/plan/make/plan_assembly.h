@@ -21,8 +21,4 @@ SEAM_MUST_USE enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *b
 	const struct seam_period_slots *slots, const struct seam_problem *problem, const uint64_t *offsets,
 	const uint32_t *groups);
 
-/* The largest sum of sizes of dynamic slots that live at once, around the circle. Errors: SEAM_OOM_META. */
-SEAM_MUST_USE enum seam_rc seam__plan_assembly_dynamic_bytes(
-	const struct seam_period_slots *slots, uint64_t *ret_bytes);
-
 #endif

@@ -105,16 +105,13 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 		.phase_begin = phase_name(builder, event),
 		.microbatch = event->microbatch,
 		.dynamic = (event->flags & SEAM_TRACE_DYNAMIC) != 0,
-		.resident = (event->flags & SEAM_TRACE_RESIDENT) != 0,
 	};
 	uint32_t index = (uint32_t)builder->out->items.count;
 	uint64_t *live;
 	enum seam_rc rc;
 
-	if (event->size == 0) {
-		builder->out->size_0++;
+	if (event->size == 0)
 		return SEAM_OK;
-	}
 	if (event->size >= BYTES_MAX - builder->bytes)
 		return SEAM_INVALID;
 	builder->bytes += event->size;

@@ -42,7 +42,6 @@ struct seam_traced_request {
 	uint32_t first_use; /* uses[first_use] and the following: other streams that used it (RECORD_STREAM) */
 	uint32_t use_count;
 	bool dynamic;
-	bool resident; /* lived before the recording began */
 };
 
 struct seam_traced_stream {
@@ -58,7 +57,6 @@ struct seam_traced_requests {
 		of_event; /* uint32_t per event: the request that it allocates, frees or uses, or SEAM__REQUEST_NONE */
 	struct seam_grow streams; /* struct seam_traced_stream, in order of appearance */
 	struct seam_grow uses;    /* uint32_t: stream numbers, by request; one may stand there twice */
-	uint64_t size_0;          /* allocations of nothing, which were left out */
 };
 
 /* The trace is a valid one (T1-T6). One pass, O(events). Errors: SEAM_INVALID (2^31 events or more, or
