@@ -85,4 +85,15 @@ static inline uint64_t seam__bits_max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* Halves [low, high), two unsigned variables, until `low` is the first number of it for which is_below is false, or
+ * `high` was: an expression of `middle`, true up to there and false from there on. */
+#define SEAM__BITS_BISECT(low, high, middle, is_below)                       \
+	while ((low) < (high)) {                                             \
+		const __typeof__(low) middle = (low) + ((high) - (low)) / 2; \
+		if (is_below)                                                \
+			(low) = middle + 1;                                  \
+		else                                                         \
+			(high) = middle;                                     \
+	}
+
 #endif

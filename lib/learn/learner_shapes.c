@@ -204,13 +204,7 @@ static enum seam_rc find_in_model(const struct seam_iteration_kind *kind, struct
 static bool is_taken(const struct seam_taken_ranges *taken, uint64_t begin, uint64_t end)
 {
 	size_t low = 0, high = taken->count;
-	while (low < high) { /* the first that ends behind `begin` */
-		const size_t middle = low + (high - low) / 2;
-		if (taken->ranges[middle].end_bytes <= begin)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, taken->ranges[middle].end_bytes <= begin)
 	return low < taken->count && taken->ranges[low].begin_bytes < end;
 }
 

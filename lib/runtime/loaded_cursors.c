@@ -91,13 +91,7 @@ static uint32_t find_run(const struct seam_cursor *cursor, uint32_t hash, uint32
 {
 	const uint64_t rank = rank_of(&(struct seam_run){hash, last});
 	uint32_t low = 0, high = cursor->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (rank_of(&cursor->runs[middle]) < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, rank_of(&cursor->runs[middle]) < rank)
 	return low;
 }
 

@@ -24,15 +24,8 @@ static int compare_happenings(const void *left, const void *right)
 /* How many happenings lie before the plan's position: frees at it count, allocations at it do not. */
 static uint32_t count_before(const struct happening *list, uint32_t count, uint32_t position)
 {
-	uint32_t low = 0, high = count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct happening *h = &list[middle];
-		if (h->position < position || (h->position == position && (h->action & 1) != 0))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	uint32_t low = 0;
+	SEAM__BITS_BISECT(low, count, i, list[i].position < position + (list[i].action & 1))
 	return low;
 }
 

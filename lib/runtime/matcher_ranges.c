@@ -25,13 +25,7 @@ static bool grow_blocked(struct seam_matcher *matcher, uint32_t count)
 uint32_t seam__matcher_blocked_at(const struct seam_matcher *matcher, uint64_t at)
 {
 	uint32_t low = 0, high = matcher->blocked_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (matcher->blocked[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, matcher->blocked[middle].end <= at)
 	return low;
 }
 

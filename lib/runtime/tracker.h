@@ -111,13 +111,7 @@ static inline void seam__cursor_pass(const struct seam_loaded_plan *loaded, stru
 static inline uint32_t seam__cursor_expected_at(const struct seam_cursor *cursor, uint32_t position)
 {
 	uint32_t low = 0, high = cursor->count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (cursor->first[middle].begin < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, cursor->first[middle].begin < position)
 	return low;
 }
 

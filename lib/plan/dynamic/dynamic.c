@@ -78,10 +78,9 @@ static enum seam_rc add_copy(struct seam_dynamic *dynamic, struct seam_idle *idl
 {
 	const struct seam_dynamic_space *space = idle->space;
 	uint32_t period = space->problem->circle / space->copies;
-	enum seam_rc rc;
 
 	group.first_range = (uint32_t)dynamic->ranges.count;
-	rc = seam__idle_find(
+	enum seam_rc rc = seam__idle_find(
 		idle, group.begin + group.copy * period, group.end - group.begin, request->stream, &dynamic->ranges);
 	if (rc != SEAM_OK)
 		return rc;

@@ -177,7 +177,6 @@ static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t
 		.from = begin->first,
 		.layer_begin = begin->name,
 		.stream = stream_of(finder, slot, problem_streams)};
-	enum seam_rc rc;
 
 	if (slot->free_event == SEAM__EVENT_NONE) {
 		made.to = slot->end; /* what happens once ends with its stretch */
@@ -192,7 +191,7 @@ static enum seam_rc add_request(struct finder *finder, uint32_t number, uint32_t
 		made.from = made.begin;
 		made.to = made.to - made.from > longest ? made.end : made.to;
 	}
-	rc = seam__grow_append(&finder->out->requests, &made, 1);
+	enum seam_rc rc = seam__grow_append(&finder->out->requests, &made, 1);
 	return rc == SEAM_OK ? seam__grow_append(&finder->out->slots, &number, 1) : rc;
 }
 

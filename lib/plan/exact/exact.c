@@ -65,12 +65,11 @@ enum seam_rc seam__solve_exact(const struct seam_problem *problem, struct seam_b
 	struct seam_placement *best, const void *argument)
 {
 	struct seam_placement made;
-	enum seam_rc rc;
 
 	(void)argument;
 	if (!is_in_range(problem) || budget->spent)
 		return SEAM_OK;
-	rc = seam__placement_init(&made, problem);
+	enum seam_rc rc = seam__placement_init(&made, problem);
 	if (rc != SEAM_OK)
 		return rc;
 	return search(problem, budget, best, made.offsets);

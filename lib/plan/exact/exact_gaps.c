@@ -161,8 +161,6 @@ static enum outcome look(struct seam_exact_gaps *gaps, const struct seam_exact_s
 	gaps->work_ns += gap->length * SECTION_NS;
 	for (uint32_t d = 0, s = gap->first; d < gap->length; d++, s = seam__exact_ahead(window, s, 1)) {
 		const struct seam_exact_section *section = &skyline->sections[s];
-		uint64_t score;
-		uint64_t order;
 
 		count += gaps->fit_changes[d];
 		bytes += gaps->fit_bytes[d];
@@ -175,8 +173,8 @@ static enum outcome look(struct seam_exact_gaps *gaps, const struct seam_exact_s
 		if (limit != SEAM__EXACT_OPEN && limit - gap->floor_bytes > bytes &&
 			limit - gap->floor_bytes - bytes > (uint64_t)section->slack_bytes)
 			return LOST;
-		score = 4 * (uint64_t)count + (section->slack_bytes > 0 ? 2 : 0);
-		order = rank(gaps->style, section, gap, score);
+		uint64_t score = 4 * (uint64_t)count + (section->slack_bytes > 0 ? 2 : 0);
+		uint64_t order = rank(gaps->style, section, gap, score);
 		if (order < best.rank || (order == best.rank && score < best.score)) {
 			best.rank = order;
 			best.score = score;
@@ -196,14 +194,12 @@ bool seam__exact_gaps_settle(struct seam_exact_gaps *gaps)
 
 	for (;;) {
 		uint32_t touched = seam__exact_skyline_touched(skyline);
-		struct seam_exact_spot gap;
-		struct seam_exact_row row;
 		enum outcome outcome = FINE;
 
 		if (touched == SEAM__ITEM_NONE)
 			return true;
-		gap = seam__exact_row_of(skyline, touched);
-		row = (struct seam_exact_row){gap.first, gap.length};
+		struct seam_exact_spot gap = seam__exact_row_of(skyline, touched);
+		struct seam_exact_row row = (struct seam_exact_row){gap.first, gap.length};
 		seam__exact_skyline_seen(skyline, &row);
 		clear_leaves(gaps, gap.first, gap.length);
 		if (skyline->sections[gap.first].rest_bytes > 0 && gap.left_bytes > gap.floor_bytes &&

@@ -41,7 +41,6 @@ enum seam_rc seam__exact_search_init(struct seam_exact_search *search, const str
 {
 	struct seam_region *region = window->problem->region;
 	uint32_t places = window->count + window->sections;
-	enum seam_rc rc;
 
 	*search = (struct seam_exact_search){
 		.frame_capacity = LEAST + FRAMES_PER_PLACE * places,
@@ -52,7 +51,7 @@ enum seam_rc seam__exact_search_init(struct seam_exact_search *search, const str
 	while (search->failed_capacity < FAILED_MAX &&
 		search->failed_capacity < FAILED_PER_ITEM * (uint64_t)window->count)
 		search->failed_capacity *= 2;
-	rc = seam__exact_skyline_init(&search->skyline, window);
+	enum seam_rc rc = seam__exact_skyline_init(&search->skyline, window);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__exact_gaps_init(&search->gaps, &search->skyline);
@@ -111,12 +110,11 @@ static bool open_frame(struct seam_exact_search *search, const struct seam_exact
 	const struct seam_exact_spot *spot = &task->part.spot;
 	uint32_t begin = window->cover_index[spot->section];
 	uint32_t end = window->cover_index[spot->section + 1];
-	struct seam_exact_frame *frame;
 
 	if (search->frame_count == search->frame_capacity ||
 		CHOICES_MAX > search->choice_capacity - search->choice_count)
 		return false;
-	frame = &search->frames[search->frame_count++];
+	struct seam_exact_frame *frame = &search->frames[search->frame_count++];
 	*frame = (struct seam_exact_frame){
 		.part = task->part,
 		.key = task->key,
@@ -206,10 +204,8 @@ static enum seam_exact_result advance(struct seam_exact_search *search, uint32_t
 			done = seam__exact_skyline_raise(skyline, spot->section, frame->next_level);
 		}
 		if (done && seam__exact_gaps_settle(&search->gaps)) {
-			enum split result;
-
 			*head = frame->after;
-			result = split(search, &part, &row, number, head);
+			enum split result = split(search, &part, &row, number, head);
 			if (result == SPLIT)
 				return SEAM__EXACT_FOUND;
 			skyline->overflow |= result == SPLIT_FULL;
@@ -247,7 +243,6 @@ enum seam_exact_result seam__exact_search_try(
 	const struct seam_exact_window *window = search->skyline.window;
 	struct seam_exact_row whole = {0, window->sections};
 	uint32_t head = NONE;
-	enum split result;
 
 	search->frame_count = 0;
 	search->task_count = 0;
@@ -261,7 +256,7 @@ enum seam_exact_result seam__exact_search_try(
 		return search->skyline.overflow ? SEAM__EXACT_SPENT : SEAM__EXACT_NONE;
 	if (!pay(search, window->sections, budget))
 		return SEAM__EXACT_SPENT;
-	result = split(search, &whole, &whole, NONE, &head);
+	enum split result = split(search, &whole, &whole, NONE, &head);
 	if (result != SPLIT)
 		return result == SPLIT_FAILED ? SEAM__EXACT_NONE : SEAM__EXACT_SPENT;
 	while (head != NONE) {

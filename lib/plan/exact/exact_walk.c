@@ -42,11 +42,10 @@ static uint64_t luby(uint64_t number)
 enum seam_rc seam__exact_walk_init(struct seam_exact_walk *walk, const struct seam_exact_window *window)
 {
 	struct seam_region *region = window->problem->region;
-	enum seam_rc rc;
 
 	*walk = (struct seam_exact_walk){
 		.window = window, .peak_bytes = SEAM__PEAK_NONE, .low_bytes = window->lower_bytes, .caution = 1};
-	rc = seam__exact_search_init(&walk->search, window);
+	enum seam_rc rc = seam__exact_search_init(&walk->search, window);
 	walk->priorities = seam__region_array(region, window->count, sizeof(*walk->priorities));
 	walk->offsets = seam__region_array(region, window->count, sizeof(*walk->offsets));
 	return rc != SEAM_OK || walk->priorities == NULL || walk->offsets == NULL ? SEAM_OOM_META : SEAM_OK;
@@ -130,16 +129,12 @@ bool seam__exact_walk_round(struct seam_exact_walk *walk, uint64_t target_bytes,
 	set_priorities(walk);
 	(void)ask(walk, lowest, budget);
 	while (!budget->spent && !seam__exact_walk_is_over(walk, target_bytes)) {
-		uint64_t span;
-		uint64_t capacity;
-		enum seam_exact_result result;
-
 		lowest = target_bytes > walk->low_bytes ? target_bytes : walk->low_bytes;
-		span = walk->peak_bytes - unit > lowest ? walk->peak_bytes - unit - lowest : 0;
-		capacity = lowest + span - (span >> walk->caution) / unit * unit;
+		uint64_t span = walk->peak_bytes - unit > lowest ? walk->peak_bytes - unit - lowest : 0;
+		uint64_t capacity = lowest + span - (span >> walk->caution) / unit * unit;
 		if (span == 0)
 			break;
-		result = ask(walk, capacity, budget);
+		enum seam_exact_result result = ask(walk, capacity, budget);
 		if (result == SEAM__EXACT_SPENT)
 			walk->caution += walk->caution < CAUTION_MAX;
 		else

@@ -122,11 +122,10 @@ enum seam_rc seam__exact_window_init(struct seam_exact_window *window, const str
 {
 	struct seam_exact_window made = {.problem = problem, .count = problem->count};
 	struct seam_timeline timeline;
-	enum seam_rc rc;
 
 	if (problem->count > ITEMS_MAX)
 		return SEAM_UNSUPPORTED;
-	rc = seam__timeline_init_longest(&timeline, problem);
+	enum seam_rc rc = seam__timeline_init_longest(&timeline, problem);
 	if (rc != SEAM_OK)
 		return rc;
 	made.sections = seam__timeline_columns(&timeline, 0);

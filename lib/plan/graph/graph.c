@@ -136,11 +136,11 @@ static enum seam_rc find_stream(struct seam_graph *graph, uint64_t stream, uint3
 enum seam_rc seam__graph_add_node(struct seam_graph *graph, const char *name, size_t name_bytes, uint64_t stream)
 {
 	struct seam_graph_node node = {0};
-	enum seam_rc rc;
 
 	if (graph->nodes.count == SEAM__GRAPH_MAX)
 		return complain(graph, "too many nodes", "", 0);
-	rc = add_name(graph, &graph->node_names, name, name_bytes, (uint32_t)graph->nodes.count, &node.name);
+	enum seam_rc rc =
+		add_name(graph, &graph->node_names, name, name_bytes, (uint32_t)graph->nodes.count, &node.name);
 	if (rc == SEAM_OK)
 		rc = find_stream(graph, stream, &node.stream);
 	if (rc == SEAM_OK)
@@ -153,13 +153,12 @@ enum seam_rc seam__graph_add_tensor(struct seam_graph *graph, const char *name, 
 {
 	struct seam_graph_tensor tensor = {
 		.size_bytes = size_bytes, .first_consumer = (uint32_t)graph->consumers.count, .next = SEAM__GRAPH_NONE};
-	enum seam_rc rc;
 
 	if (graph->tensors.count == SEAM__GRAPH_MAX)
 		return complain(graph, "too many tensors", "", 0);
 	if (size_bytes > SEAM__GRAPH_BYTES_MAX || graph->total_bytes + size_bytes > SEAM__GRAPH_BYTES_MAX)
 		return complain(graph, "the sizes together exceed 2^60 bytes, at", name, name_bytes);
-	rc = find_node(graph, from, from_bytes, &tensor.producer);
+	enum seam_rc rc = find_node(graph, from, from_bytes, &tensor.producer);
 	if (rc == SEAM_OK)
 		rc = add_name(
 			graph, &graph->tensor_names, name, name_bytes, (uint32_t)graph->tensors.count, &tensor.name);

@@ -80,12 +80,11 @@ static void visit_edges(const struct sorter *sorter, uint32_t *last_of_stream)
 static enum seam_rc list_edges(struct sorter *sorter, uint32_t *last_of_stream)
 {
 	struct seam_graph *graph = sorter->graph;
-	uint32_t *first;
 	enum seam_rc rc = seam__grow_reserve(&graph->first_edge, (size_t)sorter->nodes + 1);
 
 	if (rc != SEAM_OK)
 		return rc;
-	first = graph->first_edge.items;
+	uint32_t *first = graph->first_edge.items;
 	memset(first, 0, ((size_t)sorter->nodes + 1) * sizeof(*first));
 	graph->first_edge.count = (size_t)sorter->nodes + 1;
 	sorter->counting = true;

@@ -36,7 +36,6 @@ static void add_item(const struct seam_graph *graph, uint32_t number, const uint
 	const struct seam_graph_node *producer = seam__graph_node_at(graph, tensor->producer);
 	const uint32_t *consumers = seam__graph_consumers(graph, tensor);
 	uint32_t own = 0;
-	struct seam_item *item;
 
 	for (uint32_t s = 0; s < problem->streams; s++) {
 		uint32_t release = 0;
@@ -52,7 +51,7 @@ static void add_item(const struct seam_graph *graph, uint32_t number, const uint
 		if (s == producer->stream)
 			own = release - producer->position;
 	}
-	item = &problem->items[problem->count];
+	struct seam_item *item = &problem->items[problem->count];
 	*item = (struct seam_item){
 		.size_bytes = tensor->size_bytes,
 		.fixed_bytes = SEAM__ADDRESS_ANY,

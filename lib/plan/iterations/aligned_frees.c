@@ -1,22 +1,12 @@
 /* aligned_frees.c: where aligned requests end; see aligned_requests.h. */
-#include <stdlib.h>
-
-#include "check.h"
 #include "aligned_requests.h"
+#include "loose.h"
 
 /* Where a member frees an aligned request. */
 struct vote {
 	uint32_t lag;
 	uint32_t gap;
 	uint32_t request;
-};
-
-/* An aligned request that is freed in no member, or a free in the newest member of a block that is none's. */
-struct loose {
-	uint64_t size_bytes;
-	uint32_t stream;
-	uint32_t number; /* of the aligned request, or the free's event */
-	uint32_t born;   /* in order of allocation */
 };
 
 static bool votes_equal(const struct vote *a, const struct vote *b)
@@ -50,11 +40,10 @@ static uint32_t collect(
 		uint32_t event = request == SEAM__REQUEST_NONE
 			? SEAM__EVENT_NONE
 			: seam__request_at(aligned->sequences->requests, request)->free;
-		uint32_t member;
 
 		if (event == SEAM__EVENT_NONE)
 			continue;
-		member = seam__aligned_member(aligned, event);
+		uint32_t member = seam__aligned_member(aligned, event);
 		if (member == SEAM__MEMBERS_MAX) {
 			*ret_elsewhere = true;
 			continue;
@@ -92,33 +81,19 @@ static struct vote count_votes(const struct vote *votes, uint32_t count)
 /* The event at which the newest member frees the block of the aligned request of `lag` iterations before. */
 static uint32_t free_in_newest(const struct seam_aligned_requests *aligned, uint32_t number, uint32_t lag)
 {
-	uint32_t request;
-	uint32_t event;
-
 	if (lag >= aligned->member_count)
 		return SEAM__EVENT_NONE;
-	request = seam__aligned_request(aligned, number, lag);
+	uint32_t request = seam__aligned_request(aligned, number, lag);
 	if (request == SEAM__REQUEST_NONE)
 		return SEAM__EVENT_NONE;
-	event = seam__request_at(aligned->sequences->requests, request)->free;
+	uint32_t event = seam__request_at(aligned->sequences->requests, request)->free;
 	return seam__aligned_member(aligned, event) == 0 ? event : SEAM__EVENT_NONE;
 }
 
-static enum seam_rc add_loose(const struct seam_aligned_requests *aligned, uint32_t request, uint32_t number,
-	uint32_t born, struct seam_grow *list)
-{
-	const struct seam_traced_request *item = seam__request_at(aligned->sequences->requests, request);
-	const struct loose loose = {.size_bytes = item->dynamic ? 0 : item->size_bytes,
-		.stream = item->stream,
-		.number = number,
-		.born = born};
-
-	return seam__grow_append(list, &loose, 1);
-}
-
-/* Ends what the members show; leaving: the aligned requests that they do not. */
+/* Ends what the members show; leaving: the aligned requests that they do not, in order of allocation. */
 static enum seam_rc end_by_votes(struct seam_aligned_requests *aligned, struct seam_grow *leaving)
 {
+	const struct seam_traced_requests *requests = aligned->sequences->requests;
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t c = 0; rc == SEAM_OK && c < aligned->count; c++) {
@@ -126,14 +101,13 @@ static enum seam_rc end_by_votes(struct seam_aligned_requests *aligned, struct s
 		struct vote votes[SEAM__MEMBERS_MAX];
 		bool elsewhere;
 		uint32_t count = collect(aligned, c, votes, &elsewhere);
-		struct vote best;
 
 		aligned_request->left_out = count == 0 && !elsewhere;
 		if (count == 0 && elsewhere)
-			rc = add_loose(aligned, aligned_request->source, c, c, leaving);
+			rc = seam__loose_add(leaving, seam__request_at(requests, aligned_request->source), c, c);
 		if (count == 0)
 			continue;
-		best = count_votes(votes, count);
+		struct vote best = count_votes(votes, count);
 		aligned_request->lag = best.lag;
 		aligned_request->gap = best.gap;
 		aligned_request->freer = best.request;
@@ -142,7 +116,8 @@ static enum seam_rc end_by_votes(struct seam_aligned_requests *aligned, struct s
 	return rc;
 }
 
-/* Frees in the newest member of blocks from before it that are no aligned requests'. */
+/* Frees in the newest member of blocks from before it that are no aligned requests', by event; born in order of
+ * allocation. */
 static enum seam_rc list_arriving(const struct seam_aligned_requests *aligned, struct seam_grow *arriving)
 {
 	const struct seam_sequences *sequences = aligned->sequences;
@@ -157,44 +132,22 @@ static enum seam_rc list_arriving(const struct seam_aligned_requests *aligned, s
 			sequences->trace->events[e].kind != SEAM_TRACE_FREE)
 			continue;
 		if (seam__aligned_find(aligned, request, &member) == SEAM__ALIGNED_NONE)
-			rc = add_loose(aligned, request, e, request, arriving);
+			rc = seam__loose_add(arriving, seam__request_at(sequences->requests, request), e, request);
 	}
 	return rc;
 }
 
-static int compare_kind(const struct loose *a, const struct loose *b)
-{
-	if (a->size_bytes != b->size_bytes)
-		return a->size_bytes < b->size_bytes ? -1 : 1;
-	return (a->stream > b->stream) - (a->stream < b->stream);
-}
-
-static int compare_loose(const void *left, const void *right)
-{
-	const struct loose *a = left;
-	const struct loose *b = right;
-	int order = compare_kind(a, b);
-
-	return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
-}
-
-static void sort(struct seam_grow *list)
-{
-	if (list->count > 0)
-		qsort(list->items, list->count, sizeof(struct loose), compare_loose);
-}
-
 static int compare_born(const void *left, const void *right)
 {
-	const struct loose *a = left;
-	const struct loose *b = right;
+	const struct seam_loose *a = left;
+	const struct seam_loose *b = right;
 
-	return (a->born > b->born) - (a->born < b->born);
+	return seam__bits_compare(a->born, b->born);
 }
 
 /* The aligned request is freed where the free is. */
 static void end_aligned_request(
-	struct seam_aligned_requests *aligned, const struct loose *leaving, const struct loose *arriving)
+	struct seam_aligned_requests *aligned, const struct seam_loose *leaving, const struct seam_loose *arriving)
 {
 	struct seam_aligned_request *aligned_request = seam__aligned_at(aligned, leaving->number);
 
@@ -208,8 +161,8 @@ static void end_aligned_request(
  * leaves, one by one in order of allocation. False: it was another iteration. */
 static bool join_in_order(struct seam_aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
 {
-	struct loose *out = leaving->items;
-	struct loose *in = arriving->items;
+	struct seam_loose *out = leaving->items;
+	struct seam_loose *in = arriving->items;
 
 	if (leaving->count == 0 || leaving->count != arriving->count)
 		return false;
@@ -226,19 +179,19 @@ static bool join_in_order(struct seam_aligned_requests *aligned, struct seam_gro
 /* Equal ones in order. Afterwards the lists hold what is left, of any size. */
 static void join(struct seam_aligned_requests *aligned, struct seam_grow *leaving, struct seam_grow *arriving)
 {
-	struct loose *out = leaving->items;
-	struct loose *in = arriving->items;
+	struct seam_loose *out = leaving->items;
+	struct seam_loose *in = arriving->items;
 	size_t outs = 0;
 	size_t ins = 0;
 	size_t i = 0;
 
-	sort(leaving);
-	sort(arriving);
+	seam__loose_sort(leaving);
+	seam__loose_sort(arriving);
 	for (size_t o = 0; o < leaving->count; o++) {
-		for (; i < arriving->count && compare_kind(&in[i], &out[o]) < 0; i++)
+		for (; i < arriving->count && seam__loose_compare(&in[i], &out[o]) < 0; i++)
 			in[ins++] = in[i];
 		seam__aligned_at(aligned, out[o].number)->lag = 1;
-		if (i < arriving->count && compare_kind(&in[i], &out[o]) == 0)
+		if (i < arriving->count && seam__loose_compare(&in[i], &out[o]) == 0)
 			end_aligned_request(aligned, &out[o], &in[i++]);
 		else
 			out[outs++] = out[o];
@@ -257,11 +210,10 @@ enum seam_rc seam__aligned_end(struct seam_aligned_requests *aligned)
 {
 	struct seam_grow leaving;
 	struct seam_grow arriving;
-	enum seam_rc rc;
 
-	seam__grow_init(&leaving, sizeof(struct loose));
-	seam__grow_init(&arriving, sizeof(struct loose));
-	rc = end_by_votes(aligned, &leaving);
+	seam__grow_init(&leaving, sizeof(struct seam_loose));
+	seam__grow_init(&arriving, sizeof(struct seam_loose));
+	enum seam_rc rc = end_by_votes(aligned, &leaving);
 	if (rc == SEAM_OK && leaving.count > 0)
 		rc = list_arriving(aligned, &arriving);
 	if (rc == SEAM_OK && join_in_order(aligned, &leaving, &arriving))

@@ -185,9 +185,8 @@ enum seam_rc seam__aligned_init(
 	const struct seam_kinds *kinds, uint32_t kind, struct seam_aligned_requests *ret_aligned)
 {
 	struct seam_aligned_requests made = {.sequences = kinds->sequences};
-	enum seam_rc rc;
 
-	rc = list_members(kinds, kind, &made);
+	enum seam_rc rc = list_members(kinds, kind, &made);
 	if (rc == SEAM_OK)
 		rc = build(&made, &seam__kind_at(kinds, kind)->sequence);
 	if (rc == SEAM_OK)

@@ -84,7 +84,6 @@ static void read_events(struct seam_candidates *candidates, bool by_form, struct
 	for (uint32_t e = 0; e < sequences->trace->header.event_count; e++) {
 		uint32_t number = seam__request_of(sequences->requests, e);
 		uint8_t kind = sequences->trace->events[e].kind;
-		uint32_t thread;
 
 		if (number != SEAM__REQUEST_NONE && kind == SEAM_TRACE_ALLOC)
 			live_bytes += seam__request_at(sequences->requests, number)->size_bytes;
@@ -94,7 +93,8 @@ static void read_events(struct seam_candidates *candidates, bool by_form, struct
 		if (number == SEAM__REQUEST_NONE || kind == SEAM_TRACE_RECORD_STREAM ||
 			seam__request_at(sequences->requests, number)->dynamic)
 			continue;
-		thread = kind == SEAM_TRACE_ALLOC ? sequences->threads[number] : sequences->free_threads[number];
+		uint32_t thread =
+			kind == SEAM_TRACE_ALLOC ? sequences->threads[number] : sequences->free_threads[number];
 		add_occurrence(candidates, e,
 			go_on(tails, thread, (by_form ? form_of(sequences, number) : sequences->keys[number]) + kind));
 	}
@@ -243,11 +243,10 @@ uint32_t seam__candidates_propose(struct seam_candidates *candidates, uint32_t l
 	}
 	for (uint32_t g = 0; g < candidates->slots; g++) {
 		struct seam_ngram *ngram = &candidates->ngrams[g];
-		uint32_t *chosen;
 
 		if (ngram->covered == 0)
 			continue;
-		chosen = &best[bucket_of(ngram)];
+		uint32_t *chosen = &best[bucket_of(ngram)];
 		if ((uint64_t)ngram->covered * 8 < (uint64_t)most[bucket_of(ngram)] * 7)
 			continue;
 		if (*chosen == 0 || is_better(candidates, ngram, &candidates->ngrams[*chosen - 1]))

@@ -82,12 +82,11 @@ static struct block *block_of(const struct writer *writer, uint32_t aligned_requ
 static enum seam_rc string_of(struct writer *writer, uint32_t string, uint32_t *ret_string)
 {
 	uint64_t *known;
-	enum seam_rc rc;
 
 	*ret_string = 0;
 	if (string == 0)
 		return SEAM_OK;
-	rc = seam__idmap_put(&writer->strings, string, &known);
+	enum seam_rc rc = seam__idmap_put(&writer->strings, string, &known);
 	if (rc == SEAM_OK && known[0] == 0) {
 		rc = seam_trace_builder_string(
 			writer->builder, seam_trace_string(writer->aligned->sequences->trace, string), ret_string);
@@ -162,10 +161,9 @@ static enum seam_rc list_phases(struct writer *writer, struct seam_grow *ret_ope
 	const struct seam_trace_event *events = aligned->sequences->trace->events;
 	struct seam_grow behind;
 	bool same = false;
-	enum seam_rc rc;
 
 	seam__grow_init(&behind, sizeof(uint32_t));
-	rc = list_open(writer, newest->first_event, ret_open);
+	enum seam_rc rc = list_open(writer, newest->first_event, ret_open);
 	if (rc == SEAM_OK)
 		rc = list_open(writer, newest->last_event, &behind);
 	if (rc == SEAM_OK)
@@ -211,11 +209,10 @@ static bool stays(const struct writer *writer, uint32_t number)
 	const struct seam_aligned_requests *aligned = writer->aligned;
 	const struct seam_traced_request *request = seam__request_at(aligned->sequences->requests, number);
 	uint32_t member;
-	uint32_t aligned_request;
 
 	if (request->free < aligned->members[0].last_event)
 		return false;
-	aligned_request = seam__aligned_find(aligned, number, &member);
+	uint32_t aligned_request = seam__aligned_find(aligned, number, &member);
 	if (aligned_request != SEAM__ALIGNED_NONE && member < seam__aligned_at(aligned, aligned_request)->lag)
 		return true;
 	return request->free == SEAM__EVENT_NONE;
@@ -256,14 +253,13 @@ static enum seam_rc emit_alloc(struct writer *writer, uint32_t number, int64_t r
 	const struct seam_traced_request *source = seam__request_at(requests, aligned_request->source);
 	const uint32_t *uses = requests->uses.items;
 	struct seam_trace_event event = alloc_of(writer, aligned_request->source);
-	enum seam_rc rc;
 
 	event.id = fresh_id(writer);
 	event.flags &= (uint8_t)~SEAM_TRACE_RESIDENT;
 	if (aligned_request->dynamic)
 		event.flags |= SEAM_TRACE_DYNAMIC;
 	*block_of(writer, number, repetition) = (struct block){.id = event.id, .size_bytes = event.size};
-	rc = emit(writer, event);
+	enum seam_rc rc = emit(writer, event);
 	event.kind = SEAM_TRACE_RECORD_STREAM;
 	event.flags = 0;
 	for (uint32_t u = 0; rc == SEAM_OK && u < source->use_count; u++) {
@@ -339,10 +335,9 @@ static enum seam_rc write_repetitions(
 static enum seam_rc write_all(struct writer *writer, bool marked, uint64_t *ret_first)
 {
 	struct seam_grow open;
-	enum seam_rc rc;
 
 	seam__grow_init(&open, sizeof(uint32_t));
-	rc = list_phases(writer, &open);
+	enum seam_rc rc = list_phases(writer, &open);
 	if (rc == SEAM_OK)
 		rc = list_entries(writer);
 	if (rc == SEAM_OK) {

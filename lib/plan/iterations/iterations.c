@@ -107,10 +107,9 @@ static enum seam_rc make_kinds(const struct seam_kinds *kinds, const struct seam
 	struct seam_iterations *iterations)
 {
 	struct seam_grow choices;
-	enum seam_rc rc;
 
 	seam__grow_init(&choices, sizeof(struct choice));
-	rc = choose(kinds, &choices);
+	enum seam_rc rc = choose(kinds, &choices);
 	for (uint32_t i = 0; rc == SEAM_OK && i < choices.count && iterations->count < SEAM__ITERATION_KINDS_MAX; i++)
 		rc = make_kind(kinds, (const struct choice *)choices.items + i, options, iterations);
 	seam__grow_fini(&choices);
@@ -123,10 +122,9 @@ static enum seam_rc find_in(const struct seam_sequences *sequences, const struct
 	struct seam_kinds kinds = {0};
 	struct seam_grow stretches;
 	bool marked;
-	enum seam_rc rc;
 
 	seam__grow_init(&stretches, sizeof(struct seam_thread_stretch));
-	rc = seam__cut_marks(sequences, &stretches, &marked);
+	enum seam_rc rc = seam__cut_marks(sequences, &stretches, &marked);
 	if (rc == SEAM_OK && !marked)
 		rc = seam__cut_candidates(sequences, options, &stretches);
 	if (rc == SEAM_OK)

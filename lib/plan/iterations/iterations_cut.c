@@ -11,7 +11,6 @@ enum seam_rc seam__cut_before(
 	uint32_t count = seam__stretch_count(first);
 	struct seam_thread_stretch made = *first;
 	struct seam_thread_stretch *items;
-	enum seam_rc rc;
 
 	if (count == 0 || count > first->first_request)
 		return SEAM_OK;
@@ -19,7 +18,7 @@ enum seam_rc seam__cut_before(
 	made.last_request = first->first_request;
 	made.first_request = first->first_request - count;
 	made.first_event = seam__request_at(sequences->requests, made.first_request)->alloc;
-	rc = seam__grow_append(stretches, &made, 1);
+	enum seam_rc rc = seam__grow_append(stretches, &made, 1);
 	if (rc != SEAM_OK)
 		return rc;
 	items = stretches->items;
@@ -35,11 +34,9 @@ enum seam_rc seam__cut_marks(const struct seam_sequences *sequences, struct seam
 	enum seam_rc rc = SEAM_OK;
 
 	for (uint32_t e = 0; rc == SEAM_OK && e < sequences->trace->header.event_count; e++) {
-		struct seam_thread_stretch stretch;
-
 		if (sequences->trace->events[e].kind != SEAM_TRACE_STEP)
 			continue;
-		stretch = seam__sequences_stretch(sequences, first, e + 1);
+		struct seam_thread_stretch stretch = seam__sequences_stretch(sequences, first, e + 1);
 		stretch.marked = true;
 		if (marked)
 			rc = seam__grow_append(ret_stretches, &stretch, 1);

@@ -47,11 +47,9 @@ static const struct seam_thread_stretch *stretch_at(const struct trial *trial, s
 /* What stands before the first place, where there are few others. */
 static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 {
-	struct seam_thread_stretch first;
-
 	if (trial->stretches.count == 0 || trial->stretches.count >= ENOUGH)
 		return SEAM_OK;
-	first = *stretch_at(trial, 0); /* which moves */
+	struct seam_thread_stretch first = *stretch_at(trial, 0); /* which moves */
 	return seam__cut_before(cutter->sequences, &first, &trial->stretches);
 }
 
@@ -59,11 +57,10 @@ static enum seam_rc list_before(struct cutter *cutter, struct trial *trial)
 static enum seam_rc list_stretches(struct cutter *cutter, uint32_t ngram, struct trial *trial)
 {
 	uint32_t *events = cutter->candidates.events;
-	uint32_t count;
 	enum seam_rc rc = SEAM_OK;
 
 	seam__candidates_list(&cutter->candidates, ngram);
-	count = cutter->candidates.event_count;
+	uint32_t count = cutter->candidates.event_count;
 	if (cutter->by_form)
 		rc = seam__boundary_settle(cutter->sequences, cutter->candidates.live_bytes, events, count);
 	for (size_t i = 0; rc == SEAM_OK && i + 1 < count; i++) {

@@ -25,12 +25,11 @@ static enum seam_rc list(
 
 	for (uint32_t e = stretch->first_event; rc == SEAM_OK && e < stretch->last_event; e++) {
 		uint32_t number = seam__request_of(sequences->requests, e);
-		const struct seam_traced_request *request;
 		struct crossing crossing;
 
 		if (number == SEAM__REQUEST_NONE)
 			continue;
-		request = seam__request_at(sequences->requests, number);
+		const struct seam_traced_request *request = seam__request_at(sequences->requests, number);
 		crossing = (struct crossing){.key = sequences->keys[number],
 			.size_bytes = request->size_bytes,
 			.change = request->alloc == e ? 1 : -1};
@@ -66,10 +65,9 @@ enum seam_rc seam__change_of(const struct seam_sequences *sequences, const struc
 	struct seam_change *ret_change)
 {
 	struct seam_grow crossings;
-	enum seam_rc rc;
 
 	seam__grow_init(&crossings, sizeof(struct crossing));
-	rc = list(sequences, stretch, &crossings);
+	enum seam_rc rc = list(sequences, stretch, &crossings);
 	if (rc == SEAM_OK && crossings.count > 0)
 		qsort(crossings.items, crossings.count, sizeof(struct crossing), compare);
 	if (rc == SEAM_OK)

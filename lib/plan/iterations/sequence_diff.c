@@ -121,7 +121,6 @@ enum seam_rc seam__diff_match(
 	uint32_t before = 0;
 	uint32_t behind = 0;
 	struct table table;
-	enum seam_rc rc;
 
 	while (before < less && a[before] == b[before]) {
 		ret_match[before] = before;
@@ -137,7 +136,7 @@ enum seam_rc seam__diff_match(
 		.b = b + before,
 		.a_count = a_count - before - behind,
 		.b_count = b_count - before - behind};
-	rc = match_middle(&table, most, ret_match + before);
+	enum seam_rc rc = match_middle(&table, most, ret_match + before);
 	for (uint32_t i = before; rc == SEAM_OK && i < b_count - behind; i++)
 		if (ret_match[i] != SEAM__DIFF_NONE)
 			ret_match[i] += before;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bits.h"
 #include "tokens.h"
 #include "idmap.h"
 #include "meta.h"
@@ -86,14 +87,7 @@ uint32_t seam__sequences_request(const struct seam_sequences *sequences, uint32_
 	uint32_t low = 0;
 	uint32_t high = (uint32_t)sequences->requests->items.count;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (seam__request_at(sequences->requests, middle)->alloc < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, seam__request_at(sequences->requests, middle)->alloc < event)
 	return low;
 }
 

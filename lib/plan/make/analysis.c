@@ -130,10 +130,8 @@ enum seam_rc seam__analysis_replace(struct seam_analysis *analysis, const struct
 enum seam_rc seam__analysis_init(const struct seam_trace *trace, const struct seam_plan_options *options,
 	struct seam_trace_error *error, struct seam_analysis *ret_analysis)
 {
-	enum seam_rc rc;
-
 	*ret_analysis = (struct seam_analysis){.inserts = false};
-	rc = seam__requests_init(trace, &ret_analysis->requests);
+	enum seam_rc rc = seam__requests_init(trace, &ret_analysis->requests);
 	if (rc == SEAM_INVALID)
 		seam__trace_error_set(error, 0, "more events or bytes than a plan can hold");
 	if (rc == SEAM_OK)

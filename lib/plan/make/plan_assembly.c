@@ -99,14 +99,13 @@ static enum seam_rc dynamic_bytes(const struct seam_period_slots *slots, uint64_
 static enum seam_rc set_header(struct seam_plan_builder *builder, const struct seam_period_slots *slots)
 {
 	struct seam_plan_header *header = &builder->header;
-	enum seam_rc rc;
 
 	header->flags |= slots->period.linear ? SEAM_PLAN_LINEAR : 0;
 	header->first_event = slots->period.first_event;
 	header->last_event = slots->period.last_event;
 	header->positions = slots->position_count;
 	header->resident_bytes = slots->resident_bytes;
-	rc = dynamic_bytes(slots, &header->unplaced_bytes);
+	enum seam_rc rc = dynamic_bytes(slots, &header->unplaced_bytes);
 	if (rc == SEAM_OK)
 		rc = seam_plan_fingerprint(
 			slots->requests->trace, header->first_event, header->last_event, &header->fingerprint);

@@ -28,7 +28,6 @@ static enum seam_rc place(struct choice *choice, uint64_t node_limit, uint64_t *
 	struct seam_plan_options options = *choice->options;
 	struct seam_search search = {0};
 	struct seam_placement placed;
-	enum seam_rc rc;
 
 	*ret_bytes = UINT64_MAX;
 	if (problem->lower_bytes > choice->most_bytes)
@@ -37,7 +36,7 @@ static enum seam_rc place(struct choice *choice, uint64_t node_limit, uint64_t *
 	options.progress = NULL;
 	options.node_limit = node_limit;
 	options.target_gap = seam__search_gap(problem->lower_bytes, choice->most_bytes);
-	rc = seam__placement_init(&placed, problem);
+	enum seam_rc rc = seam__placement_init(&placed, problem);
 	if (rc != SEAM_OK)
 		return rc;
 	rc = seam__search_run(problem, &options, choice->error, &placed, &search);

@@ -144,11 +144,10 @@ static void add_items(const struct builder *builder)
 		for (uint32_t i = 0; i < builder->slot_count; i++) {
 			const struct seam_period_slot *slot = seam__slot_at(slots, i);
 			uint32_t number = builder->out->count;
-			struct seam_item *item;
 
 			if (builder->rank_of[i] == SEAM__ITEM_NONE)
 				continue;
-			item = seam__problem_add(builder->out, request_of(builder, i)->size_bytes,
+			struct seam_item *item = seam__problem_add(builder->out, request_of(builder, i)->size_bytes,
 				copy * slots->position_count + slot->begin, slot->end - slot->begin);
 			item->request = i;
 			item->copy = copy;
@@ -175,15 +174,12 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 {
 	const struct seam_period_slots *slots = builder->slots;
 	uint32_t number = SEAM__REQUEST_NONE;
-	const struct seam_traced_request *request;
-	struct seam_item *item;
-	uint32_t slot;
 
 	if (fixed->event < builder->slots->requests->trace->header.event_count)
 		number = seam__request_of(builder->slots->requests, fixed->event);
 	if (number == SEAM__REQUEST_NONE || seam__request_at(builder->slots->requests, number)->alloc != fixed->event)
 		return refuse(builder, fixed, "there is no allocation of that number");
-	request = seam__request_at(builder->slots->requests, number);
+	const struct seam_traced_request *request = seam__request_at(builder->slots->requests, number);
 	if ((fixed->offset_bytes | fixed->room_bytes) % builder->options->align_bytes != 0 ||
 		fixed->offset_bytes >= BYTES_MAX || fixed->room_bytes >= BYTES_MAX)
 		return refuse(builder, fixed, "the address is not aligned, or too large");
@@ -195,11 +191,11 @@ static enum seam_rc apply_fixed(const struct builder *builder, const struct seam
 	}
 	if (request->alloc < slots->period.first_event || request->alloc >= slots->period.last_event)
 		return refuse(builder, fixed, "it neither belongs to the period nor lives through it");
-	slot = number - slots->first_request;
+	uint32_t slot = number - slots->first_request;
 	if (fixed->copy >= slots->copies || builder->rank_of[slot] == SEAM__ITEM_NONE)
 		return refuse(builder, fixed,
 			request->dynamic ? "its size depends on data: it has no place" : "the plan has fewer copies");
-	item = &builder->out->items[fixed->copy * builder->placed + builder->rank_of[slot]];
+	struct seam_item *item = &builder->out->items[fixed->copy * builder->placed + builder->rank_of[slot]];
 	if (item->fixed_bytes != SEAM__ADDRESS_ANY)
 		return refuse(builder, fixed, "it stands there twice");
 	item->fixed_bytes = fixed->offset_bytes;
@@ -305,16 +301,14 @@ static enum seam_rc build(struct builder *builder)
 {
 	const struct seam_period_slots *slots = builder->slots;
 	const struct seam_instance_options *options = builder->options;
-	uint64_t items;
-	enum seam_rc rc;
 
 	group_streams(builder);
-	rc = rank_slots(builder);
+	enum seam_rc rc = rank_slots(builder);
 	if (rc == SEAM_OK)
 		rc = find_holds(builder);
 	if (rc != SEAM_OK)
 		return rc;
-	items = (uint64_t)builder->placed * slots->copies + options->fixed_count + options->taken_count;
+	uint64_t items = (uint64_t)builder->placed * slots->copies + options->fixed_count + options->taken_count;
 	if (items > SEAM__ITEM_NONE)
 		return SEAM_INVALID;
 	rc = seam__problem_init(builder->out, builder->meta, (uint32_t)items, slots->copies * slots->position_count,

@@ -1,8 +1,7 @@
 /* pairing.c: see pairing.h. Two ways in turn, the second for what the first leaves; see slots.h. */
 #include "pairing.h"
 
-#include <stdlib.h>
-
+#include "loose.h"
 #include "trace_error.h"
 
 #define POSITIONS_MAX (UINT64_C(1) << 31)
@@ -14,13 +13,6 @@ struct arrival {
 	uint32_t token; /* BEAT_NONE: of a dynamic request */
 	uint32_t request;
 	bool taken;
-};
-
-/* A slot or an arrival that is left for pairing in order. */
-struct loose {
-	uint64_t size_bytes; /* 0 where sizes do not matter */
-	uint32_t stream;
-	uint32_t number; /* of the slot or the arrival: in order */
 };
 
 struct pairing {
@@ -81,11 +73,10 @@ static bool is_steady(const struct pairing *pairing, uint32_t origin, uint64_t l
 	uint32_t free_event = seam__tokens_at(pairing->tokens, freed)->event;
 
 	for (uint64_t period = 1; period < lag; period++) {
-		const struct seam_token *token;
-
 		if (origin + period * pairing->allocs >= pairing->tokens->allocs.count)
 			return false; /* the trace goes on in another way */
-		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + period * pairing->allocs));
+		const struct seam_token *token =
+			seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + period * pairing->allocs));
 		if (token->key != first->key ||
 			seam__request_at(
 				pairing->slots->requests, seam__request_of(pairing->slots->requests, token->event))
@@ -102,14 +93,12 @@ static void join_by_place(struct pairing *pairing)
 	struct arrival *arrivals = pairing->arrivals.items;
 
 	for (size_t i = 0; i < pairing->arrivals.count; i++) {
-		uint32_t origin;
-		uint64_t lag;
 		const struct seam_token *token;
 
 		if (arrivals[i].token == BEAT_NONE)
 			continue;
-		origin = seam__tokens_origin(pairing->tokens, arrivals[i].token);
-		lag = (pairing->first_alloc - origin + (uint64_t)pairing->allocs - 1) / pairing->allocs;
+		uint32_t origin = seam__tokens_origin(pairing->tokens, arrivals[i].token);
+		uint64_t lag = (pairing->first_alloc - origin + (uint64_t)pairing->allocs - 1) / pairing->allocs;
 		token = seam__tokens_alloc(pairing->tokens, (uint32_t)(origin + lag * pairing->allocs));
 		if (is_steady(pairing, origin, lag, arrivals[i].token))
 			(void)join(pairing,
@@ -119,30 +108,6 @@ static void join_by_place(struct pairing *pairing)
 	}
 }
 
-static int compare_kind(const struct loose *a, const struct loose *b)
-{
-	if (a->size_bytes != b->size_bytes)
-		return a->size_bytes < b->size_bytes ? -1 : 1;
-	return a->stream < b->stream ? -1 : a->stream > b->stream;
-}
-
-static int compare_loose(const void *left, const void *right)
-{
-	const struct loose *a = left;
-	const struct loose *b = right;
-	int order = compare_kind(a, b);
-
-	return order != 0 ? order : a->number < b->number ? -1 : a->number > b->number;
-}
-
-static enum seam_rc add_loose(struct seam_grow *list, const struct seam_traced_request *request, uint32_t number)
-{
-	const struct loose loose = {
-		.size_bytes = request->dynamic ? 0 : request->size_bytes, .stream = request->stream, .number = number};
-
-	return seam__grow_append(list, &loose, 1);
-}
-
 static enum seam_rc list_loose(const struct pairing *pairing, struct seam_grow *leaving, struct seam_grow *arriving)
 {
 	const struct arrival *arrivals = pairing->arrivals.items;
@@ -150,29 +115,28 @@ static enum seam_rc list_loose(const struct pairing *pairing, struct seam_grow *
 
 	for (uint32_t i = 0; rc == SEAM_OK && i < seam__slots_count(pairing->slots); i++)
 		if (seam__slot_at(pairing->slots, i)->free_event == SEAM__EVENT_NONE)
-			rc = add_loose(leaving, seam__slot_request(pairing->slots, i), i);
+			rc = seam__loose_add(leaving, seam__slot_request(pairing->slots, i), i, 0);
 	for (uint32_t i = 0; rc == SEAM_OK && i < pairing->arrivals.count; i++)
 		if (!arrivals[i].taken)
-			rc = add_loose(arriving, seam__request_at(pairing->slots->requests, arrivals[i].request), i);
-	if (rc == SEAM_OK && leaving->count > 0)
-		qsort(leaving->items, leaving->count, sizeof(struct loose), compare_loose);
-	if (rc == SEAM_OK && arriving->count > 0)
-		qsort(arriving->items, arriving->count, sizeof(struct loose), compare_loose);
+			rc = seam__loose_add(
+				arriving, seam__request_at(pairing->slots->requests, arrivals[i].request), i, 0);
+	seam__loose_sort(leaving);
+	seam__loose_sort(arriving);
 	return rc;
 }
 
 /* Equal kinds in order, one period apart. Returns how many of fixed size are left without each other. */
 static size_t join_in_order(struct pairing *pairing, const struct seam_grow *leaving, const struct seam_grow *arriving)
 {
-	const struct loose *out = leaving->items;
-	const struct loose *in = arriving->items;
+	const struct seam_loose *out = leaving->items;
+	const struct seam_loose *in = arriving->items;
 	struct arrival *arrivals = pairing->arrivals.items;
 	size_t o = 0;
 	size_t i = 0;
 	size_t left = 0;
 
 	while (o < leaving->count || i < arriving->count) {
-		int order = o == leaving->count ? 1 : i == arriving->count ? -1 : compare_kind(&out[o], &in[i]);
+		int order = o == leaving->count ? 1 : i == arriving->count ? -1 : seam__loose_compare(&out[o], &in[i]);
 
 		if (order == 0 && !join(pairing, out[o].number, &arrivals[in[i].number], 1))
 			left++;
@@ -189,11 +153,10 @@ static enum seam_rc join_rest(struct pairing *pairing, struct seam_trace_error *
 	struct seam_grow leaving;
 	struct seam_grow arriving;
 	size_t left = 0;
-	enum seam_rc rc;
 
-	seam__grow_init(&leaving, sizeof(struct loose));
-	seam__grow_init(&arriving, sizeof(struct loose));
-	rc = list_loose(pairing, &leaving, &arriving);
+	seam__grow_init(&leaving, sizeof(struct seam_loose));
+	seam__grow_init(&arriving, sizeof(struct seam_loose));
+	enum seam_rc rc = list_loose(pairing, &leaving, &arriving);
 	if (rc == SEAM_OK)
 		left = join_in_order(pairing, &leaving, &arriving);
 	if (left > 0) {
@@ -210,14 +173,13 @@ enum seam_rc seam__pairing_apply(
 	const struct seam_tokens *tokens, struct seam_period_slots *slots, struct seam_trace_error *error)
 {
 	struct pairing pairing = {.tokens = tokens, .slots = slots};
-	enum seam_rc rc;
 
 	pairing.first = seam__tokens_before(tokens, slots->period.first_event);
 	pairing.length = seam__tokens_before(tokens, slots->period.last_event) - pairing.first;
 	pairing.first_alloc = seam__tokens_allocs(tokens, pairing.first);
 	pairing.allocs = seam__tokens_allocs(tokens, pairing.first + pairing.length) - pairing.first_alloc;
 	seam__grow_init(&pairing.arrivals, sizeof(struct arrival));
-	rc = list_arrivals(&pairing);
+	enum seam_rc rc = list_arrivals(&pairing);
 	if (rc == SEAM_OK && pairing.allocs > 0)
 		join_by_place(&pairing);
 	if (rc == SEAM_OK)

@@ -44,11 +44,10 @@ static enum seam_rc find(
 	uint64_t late = 0;
 	enum seam_rc rc = by == marks ? seam__repeat_steps(tokens, marks->items, (uint32_t)marks->count, &repeat)
 				      : seam__repeat_longest(tokens, &repeat);
-	uint32_t length;
 
 	if (rc != SEAM_OK)
 		return rc;
-	length = repeat.last - repeat.first;
+	uint32_t length = repeat.last - repeat.first;
 	/* Do the edges repeat as the tokens do? */
 	rc = seam__edges_hash(tokens, event_of(tokens, by, repeat.region_first),
 		event_of(tokens, by, repeat.region_last - length), &early);
@@ -65,10 +64,9 @@ enum seam_rc seam__period_find(
 	const struct seam_tokens *tokens, struct seam_trace_error *error, struct seam_period *ret_period)
 {
 	struct seam_grow marks;
-	enum seam_rc rc;
 
 	seam__grow_init(&marks, sizeof(struct seam_mark));
-	rc = list_marks(tokens, &marks);
+	enum seam_rc rc = list_marks(tokens, &marks);
 	if (rc == SEAM_OK)
 		rc = find(tokens, &marks, ret_period);
 	if (rc == SEAM_NOT_FOUND)
@@ -85,9 +83,6 @@ enum seam_rc seam__period_find(
 enum seam_rc seam__period_given(const struct seam_tokens *tokens, uint64_t first_event, uint64_t last_event,
 	struct seam_trace_error *error, struct seam_period *ret_period)
 {
-	uint32_t first;
-	uint32_t last;
-
 	if (first_event >= last_event || last_event > tokens->requests->trace->header.event_count) {
 		seam__trace_error_set(error, first_event,
 			"the period of events %llu to %llu is empty or ends behind the trace's "
@@ -96,8 +91,8 @@ enum seam_rc seam__period_given(const struct seam_tokens *tokens, uint64_t first
 			(unsigned long long)tokens->requests->trace->header.event_count);
 		return SEAM_INVALID;
 	}
-	first = seam__tokens_before(tokens, first_event);
-	last = seam__tokens_before(tokens, last_event);
+	uint32_t first = seam__tokens_before(tokens, first_event);
+	uint32_t last = seam__tokens_before(tokens, last_event);
 	if (seam__tokens_state(tokens, first) != seam__tokens_state(tokens, last)) {
 		seam__trace_error_set(error, last_event,
 			"events %llu to %llu are no period: behind them other blocks are live than before them",

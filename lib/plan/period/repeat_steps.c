@@ -69,12 +69,11 @@ static bool find(const struct seam_tokens *tokens, const struct seam_mark *marks
 	for (uint32_t i = count - together; i-- > 0;) {
 		uint32_t first = marks[i + together].tokens;
 		uint32_t oldest = i;
-		uint32_t last;
 
 		equal = equal_steps(marks, i, i + together) ? equal + 1 : 0;
 		if (equal < together)
 			continue;
-		last = marks[i + 2 * together].tokens;
+		uint32_t last = marks[i + 2 * together].tokens;
 		if (!equal_before(tokens, first, last - first))
 			continue;
 		while (oldest > 0 && equal_steps(marks, oldest - 1, oldest - 1 + together))

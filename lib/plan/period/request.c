@@ -49,11 +49,10 @@ static enum seam_rc reserve(struct builder *builder)
 {
 	size_t events = (size_t)builder->trace->header.event_count;
 	size_t allocs = 0;
-	enum seam_rc rc;
 
 	for (size_t e = 0; e < events; e++)
 		allocs += builder->trace->events[e].kind == SEAM_TRACE_ALLOC;
-	rc = seam__grow_reserve(&builder->out->items, allocs);
+	enum seam_rc rc = seam__grow_reserve(&builder->out->items, allocs);
 	return rc == SEAM_OK ? seam__grow_reserve(&builder->out->of_event, events) : rc;
 }
 
@@ -108,14 +107,13 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 	};
 	uint32_t index = (uint32_t)builder->out->items.count;
 	uint64_t *live;
-	enum seam_rc rc;
 
 	if (event->size == 0)
 		return SEAM_OK;
 	if (event->size >= BYTES_MAX - builder->bytes)
 		return SEAM_INVALID;
 	builder->bytes += event->size;
-	rc = stream_number(builder, event->stream, event->pool, &request.stream);
+	enum seam_rc rc = stream_number(builder, event->stream, event->pool, &request.stream);
 	if (rc == SEAM_OK)
 		rc = seam__idmap_put(&builder->live, event->id, &live);
 	if (rc == SEAM_OK)
@@ -130,12 +128,11 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 static void add_free(struct builder *builder, const struct seam_trace_event *event, uint32_t number)
 {
 	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
-	struct seam_traced_request *request;
 
 	if (live == NULL)
 		return; /* of nothing */
 	((uint32_t *)builder->out->of_event.items)[number] = (uint32_t)live[0];
-	request = (struct seam_traced_request *)builder->out->items.items + live[0];
+	struct seam_traced_request *request = (struct seam_traced_request *)builder->out->items.items + live[0];
 	request->free = number;
 	request->free_thread = event->thread;
 	request->free_module = event->module;
@@ -148,7 +145,6 @@ static enum seam_rc add_use(struct builder *builder, const struct seam_trace_eve
 	const uint64_t *live = seam__idmap_find(&builder->live, event->id);
 	struct seam_traced_request *request;
 	struct use use;
-	enum seam_rc rc;
 
 	if (live == NULL)
 		return SEAM_OK;
@@ -157,7 +153,7 @@ static enum seam_rc add_use(struct builder *builder, const struct seam_trace_eve
 	request = (struct seam_traced_request *)builder->out->items.items + use.request;
 	if (seam__stream_at(builder->out, request->stream)->stream == event->stream)
 		return SEAM_OK;
-	rc = stream_number(builder, event->stream, 0, &use.stream);
+	enum seam_rc rc = stream_number(builder, event->stream, 0, &use.stream);
 	if (rc == SEAM_OK)
 		rc = seam__grow_append(&builder->uses, &use, 1);
 	if (rc == SEAM_OK)
@@ -214,12 +210,11 @@ enum seam_rc seam__requests_init(const struct seam_trace *trace, struct seam_tra
 	struct seam_traced_requests made = {.trace = trace};
 	struct builder builder = {.trace = trace, .out = &made};
 	const uint32_t none = SEAM__REQUEST_NONE;
-	enum seam_rc rc;
 
 	if (trace->header.event_count >= EVENTS_MAX)
 		return SEAM_INVALID;
 	init(&builder);
-	rc = reserve(&builder);
+	enum seam_rc rc = reserve(&builder);
 	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
 		rc = seam__grow_append(&made.of_event, &none, 1);
 		if (rc == SEAM_OK)

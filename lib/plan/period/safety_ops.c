@@ -109,7 +109,6 @@ static enum seam_rc list_op(struct listing *listing, uint64_t e)
 	uint64_t index = e - listing->period->first_event;
 	struct seam_safety_op op = {
 		.kind = event->kind, .record = SEAM__ITEM_NONE, .position = seam__slots_position(listing->slots, e)};
-	enum seam_rc rc;
 
 	if (listing->frees[index] != 0) {
 		op.kind = SEAM_TRACE_FREE;
@@ -118,7 +117,7 @@ static enum seam_rc list_op(struct listing *listing, uint64_t e)
 	}
 	if (!is_edge(event))
 		return SEAM_OK;
-	rc = find_place(listing->ops, event->stream, &op.subject);
+	enum seam_rc rc = find_place(listing->ops, event->stream, &op.subject);
 	if (rc == SEAM_OK && event->kind == SEAM_TRACE_EVENT_RECORD)
 		rc = note_record(listing, e);
 	if (rc != SEAM_OK)

@@ -60,13 +60,12 @@ static uint64_t *get_row(struct walk *walk, struct seam_safety_op *record, uint3
 {
 	uint32_t *row = &record->rows[repetition % 2];
 	bool is_new = *row == NO_ROW;
-	uint64_t *values;
 
 	if (is_new)
 		*row = take_row(walk);
 	if (*row == NO_ROW)
 		return NULL;
-	values = &walk->rows[(size_t)(*row - 1) * walk->ops.places];
+	uint64_t *values = &walk->rows[(size_t)(*row - 1) * walk->ops.places];
 	for (uint32_t b = 0; is_new && b < walk->ops.places; b++)
 		values[b] = NEVER;
 	return values;
@@ -81,11 +80,9 @@ static void take_least(uint64_t *values, const uint64_t *others, uint32_t count)
 /* From here on back, what the record covers reaches stream `place` at `now`, and whom that reaches later. */
 static enum seam_rc step_wait(struct walk *walk, const struct seam_safety_op *op, uint32_t repetition, uint64_t now)
 {
-	uint64_t *row;
-
 	if (op->record == SEAM__ITEM_NONE || (op->before && repetition == 0))
 		return SEAM_OK;
-	row = get_row(walk, &walk->ops.items[op->record], op->before ? repetition - 1 : repetition);
+	uint64_t *row = get_row(walk, &walk->ops.items[op->record], op->before ? repetition - 1 : repetition);
 	if (row == NULL)
 		return SEAM_OOM_META;
 	take_least(row, &walk->behind[(size_t)op->subject * walk->ops.places], walk->ops.places);
@@ -192,10 +189,9 @@ static void hold_all(const struct walk *walk)
 enum seam_rc seam__safety_holds(struct seam_region *region, const struct seam_period_slots *slots, uint32_t *ret_holds)
 {
 	struct walk walk = {.region = region, .slots = slots, .holds = ret_holds};
-	enum seam_rc rc;
 
 	hold_all(&walk);
-	rc = seam__safety_ops_init(region, slots, &walk.ops);
+	enum seam_rc rc = seam__safety_ops_init(region, slots, &walk.ops);
 	if (rc == SEAM_OK)
 		rc = walk_back(&walk);
 	seam__safety_ops_fini(&walk.ops);

@@ -17,14 +17,13 @@ static bool in_period(const struct seam_period_slots *out, uint32_t event)
 static enum seam_rc add_event(struct seam_period_slots *out, uint32_t event)
 {
 	uint32_t number = seam__request_of(out->requests, event);
-	const struct seam_traced_request *request;
 	struct seam_period_slot slot;
 	enum seam_rc rc = seam__grow_append(&out->positions, &out->position_count, 1);
 
 	if (rc != SEAM_OK || number == SEAM__REQUEST_NONE ||
 		out->requests->trace->events[event].kind == SEAM_TRACE_RECORD_STREAM)
 		return rc;
-	request = seam__request_at(out->requests, number);
+	const struct seam_traced_request *request = seam__request_at(out->requests, number);
 	if (out->requests->trace->events[event].kind == SEAM_TRACE_ALLOC) {
 		if (out->items.count == 0)
 			out->first_request = number;
@@ -107,13 +106,12 @@ static enum seam_rc finish_lifetimes(struct seam_period_slots *out, struct seam_
 	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
 		struct seam_period_slot *slot = &slots[i];
 		const struct seam_traced_request *freed = seam__slot_freed(out, i);
-		uint64_t needed;
 
 		if (freed == NULL) {
 			slot->end = out->period.linear ? out->position_count : slot->begin + out->position_count;
 			continue;
 		}
-		needed = ((uint64_t)slot->end - slot->begin + out->position_count - 1) / out->position_count;
+		uint64_t needed = ((uint64_t)slot->end - slot->begin + out->position_count - 1) / out->position_count;
 		copies = needed > copies ? needed : copies;
 	}
 	if (copies * out->position_count >= POSITIONS_MAX) {
@@ -144,11 +142,10 @@ static void count_residents(struct seam_period_slots *out)
 	}
 	for (uint32_t i = 0; i < seam__slots_count(out); i++) {
 		uint64_t older = seam__slot_at(out, i)->lag; /* blocks of it that are live at the beginning */
-		uint64_t older_bytes;
 
 		if (older < 2 || older - 1 > count)
 			continue;
-		older_bytes = (older - 1) * seam__slot_request(out, i)->size_bytes;
+		uint64_t older_bytes = (older - 1) * seam__slot_request(out, i)->size_bytes;
 		if (older_bytes > bytes)
 			continue;
 		bytes -= older_bytes;
@@ -188,13 +185,12 @@ enum seam_rc seam__slots_init(const struct seam_tokens *tokens, const struct sea
 	struct seam_trace_error *error, struct seam_period_slots *ret_slots)
 {
 	struct seam_period_slots made = {.requests = tokens->requests, .period = *period};
-	enum seam_rc rc;
 
 	seam__grow_init(&made.items, sizeof(struct seam_period_slot));
 	seam__grow_init(&made.positions, sizeof(uint32_t));
 	seam__grow_init(&made.streams, sizeof(uint32_t));
 	seam__grow_init(&made.users, sizeof(uint32_t));
-	rc = build(&made, tokens, error);
+	enum seam_rc rc = build(&made, tokens, error);
 	if (rc == SEAM_OK) {
 		*ret_slots = made;
 		return SEAM_OK;

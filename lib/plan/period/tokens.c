@@ -1,6 +1,7 @@
 /* tokens.c: see tokens.h. */
 #include "tokens.h"
 
+#include "bits.h"
 #include "meta.h"
 
 /* The finaliser of splitmix64, a bijection: equal only for equal input. */
@@ -44,17 +45,15 @@ static enum seam_rc build(uint32_t *allocated, struct seam_tokens *tokens)
 		rc = seam__grow_reserve(&tokens->allocs, requests->items.count);
 	for (uint32_t e = 0; rc == SEAM_OK && e < trace->header.event_count; e++) {
 		uint32_t number = seam__request_of(requests, e);
-		const struct seam_traced_request *request;
-		struct seam_token token;
 
 		if (number == SEAM__REQUEST_NONE)
 			continue;
-		request = seam__request_at(requests, number);
+		const struct seam_traced_request *request = seam__request_at(requests, number);
 		if (request->dynamic ||
 			(trace->events[e].kind == SEAM_TRACE_RECORD_STREAM &&
 				trace->events[e].stream == seam__stream_at(requests, request->stream)->stream))
 			continue;
-		token = make_token(&trace->events[e], request, &state);
+		struct seam_token token = make_token(&trace->events[e], request, &state);
 		token.event = e;
 		token.allocs = (uint32_t)tokens->allocs.count;
 		if (trace->events[e].kind == SEAM_TRACE_ALLOC) {
@@ -74,13 +73,12 @@ enum seam_rc seam__tokens_init(const struct seam_traced_requests *requests, stru
 {
 	struct seam_tokens made = {.requests = requests};
 	uint32_t *allocated = seam__meta_array(seam__meta_process(), requests->items.count + 1, sizeof(*allocated));
-	enum seam_rc rc;
 
 	if (allocated == NULL)
 		return SEAM_OOM_META;
 	seam__grow_init(&made.items, sizeof(struct seam_token));
 	seam__grow_init(&made.allocs, sizeof(uint32_t));
-	rc = build(allocated, &made);
+	enum seam_rc rc = build(allocated, &made);
 	seam__meta_free(seam__meta_process(), allocated, (requests->items.count + 1) * sizeof(*allocated));
 	if (rc == SEAM_OK)
 		*ret_tokens = made;
@@ -101,13 +99,6 @@ uint32_t seam__tokens_before(const struct seam_tokens *tokens, uint64_t event)
 	uint32_t low = 0;
 	uint32_t high = seam__tokens_count(tokens);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (seam__tokens_at(tokens, middle)->event < event)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, seam__tokens_at(tokens, middle)->event < event)
 	return low;
 }

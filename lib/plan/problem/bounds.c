@@ -73,11 +73,10 @@ static uint64_t set_live(const struct seam_problem *problem, const uint32_t *set
 		changes[t] = 0;
 	for (uint32_t i = 0; i < problem->count; i++) {
 		const struct seam_item *item = &problem->items[i];
-		uint64_t end;
 
 		if (sets[item->stream] != set)
 			continue;
-		end = (uint64_t)item->begin + sure_span(problem, sets, i);
+		uint64_t end = (uint64_t)item->begin + sure_span(problem, sets, i);
 		changes[item->begin] += item->size_bytes;
 		if (end > problem->circle)
 			live += item->size_bytes;

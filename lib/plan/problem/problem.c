@@ -64,10 +64,9 @@ struct seam_item *seam__problem_add(struct seam_problem *problem, uint64_t size_
 {
 	uint32_t number = problem->count;
 	uint64_t rest = size_bytes % problem->align_bytes;
-	struct seam_item *item;
 
 	SEAM_VERIFY(number < problem->capacity);
-	item = &problem->items[number];
+	struct seam_item *item = &problem->items[number];
 	*item = (struct seam_item){
 		.size_bytes = rest == 0 ? size_bytes : size_bytes + (problem->align_bytes - rest),
 		.fixed_bytes = SEAM__ADDRESS_ANY,

@@ -7,11 +7,11 @@ enum seam_rc seam__subset_make(
 	const struct seam_problem *whole, const uint8_t *marks, uint8_t mark, struct seam_problem *ret_subset)
 {
 	uint32_t count = 0;
-	enum seam_rc rc;
 
 	for (uint32_t i = 0; i < whole->count; i++)
 		count += marks[i] == mark;
-	rc = seam__problem_init_part(ret_subset, whole, count, whole->circle, whole->linear, whole->streams);
+	enum seam_rc rc =
+		seam__problem_init_part(ret_subset, whole, count, whole->circle, whole->linear, whole->streams);
 	for (uint32_t i = 0; i < whole->count && rc == SEAM_OK; i++) {
 		const struct seam_item *item = &whole->items[i];
 		uint32_t number = ret_subset->count;

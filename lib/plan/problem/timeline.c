@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "bits.h"
 #include "region.h"
 
 /* What is only needed while a timeline is made. */
@@ -131,14 +132,7 @@ static uint32_t rank(const struct making *making, uint32_t lane, uint32_t positi
 	uint32_t low = 0;
 	uint32_t high = seam__timeline_columns(making->timeline, lane);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (positions[middle] < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, positions[middle] < position)
 	return low;
 }
 

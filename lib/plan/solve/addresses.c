@@ -33,7 +33,6 @@ static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
 	struct seam_address_block *block;
-	size_t wanted;
 
 	if (*freed != NULL) {
 		void *run = *freed;
@@ -47,7 +46,7 @@ static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_
 			return heap->at->stretches + heap->at->used - room;
 		}
 	}
-	wanted = room > BLOCK_STRETCHES ? room : BLOCK_STRETCHES;
+	size_t wanted = room > BLOCK_STRETCHES ? room : BLOCK_STRETCHES;
 	block = seam__region_array(heap->region, 1, sizeof(*block) + wanted * sizeof(*block->stretches));
 	if (block == NULL) {
 		heap->at = heap->last;
@@ -138,14 +137,7 @@ uint32_t seam__addresses_find(const struct seam_addresses *set, uint32_t from, u
 	}
 	if (high > set->count)
 		high = set->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (set->stretches[middle].end_bytes <= address_bytes)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	SEAM__BITS_BISECT(low, high, middle, set->stretches[middle].end_bytes <= address_bytes)
 	return low;
 }
 

@@ -120,7 +120,6 @@ static uint32_t gather(struct cluster *cluster, uint32_t first, uint32_t end)
 {
 	const uint32_t head = cluster->crossing[first].item, middle = first + (end - first) / 2;
 	uint64_t offset_bytes = 0;
-	uint32_t stopped;
 
 	link_up(cluster, first, end);
 	if (cluster->placer.gaps.steps >= MOST_STEPS)
@@ -131,7 +130,7 @@ static uint32_t gather(struct cluster *cluster, uint32_t first, uint32_t end)
 	}
 	if (end - first == 1)
 		return first;
-	stopped = gather(cluster, first, middle);
+	uint32_t stopped = gather(cluster, first, middle);
 	return stopped < middle ? stopped : gather(cluster, middle, end);
 }
 

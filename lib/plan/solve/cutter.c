@@ -77,11 +77,10 @@ static bool count_crossings(const struct seam_cutter *cutter, uint32_t stack)
 		cutter->segment[t] = 0;
 	for (uint32_t i = 0; i < whole->count; i++) {
 		const struct seam_item *item = &whole->items[i];
-		uint32_t hold;
 
 		if (cutter->part_of[i] == SEAM__ITEM_NONE || cutter->stack_of_stream[item->stream] != stack)
 			continue;
-		hold = longest_hold(cutter, i);
+		uint32_t hold = longest_hold(cutter, i);
 		if (hold == SEAM__HOLD_ALWAYS)
 			return false;
 		if (hold > 1)

@@ -130,12 +130,11 @@ enum seam_rc seam__solve_floor(const struct seam_problem *problem, struct seam_b
 {
 	struct work work = {.problem = problem};
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
-	enum seam_rc rc;
 
 	(void)argument;
 	if (best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
 		return SEAM_OK;
-	rc = prepare(&work);
+	enum seam_rc rc = prepare(&work);
 	if (rc == SEAM_OK && place(&work, budget, ceiling_bytes))
 		(void)seam__placement_improve(best, problem, budget, work.made.offsets);
 	return rc;

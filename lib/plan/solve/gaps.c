@@ -47,11 +47,10 @@ enum seam_rc seam__gaps_init(struct seam_gaps *gaps, const struct seam_timeline 
 	uint32_t columns = timeline->lane_starts[timeline->lanes];
 	struct seam_gaps made = {.timeline = timeline};
 	size_t depth = seam__bits_log2(columns) + 2;
-	size_t cursor_room;
 
 	seam__address_heap_init(&made.heap, problem->region);
 	/* In each lane a cover has two runs of two nodes on each level; in its own one more way to the root. */
-	cursor_room = longest_chain(problem) * (4 * depth * timeline->lanes + depth);
+	size_t cursor_room = longest_chain(problem) * (4 * depth * timeline->lanes + depth);
 	made.nodes = seam__region_array(problem->region, 2 * (size_t)columns, sizeof(*made.nodes));
 	made.cursors = seam__region_array(problem->region, cursor_room, sizeof(*made.cursors));
 	if (made.nodes == NULL || made.cursors == NULL)

@@ -24,11 +24,10 @@ enum seam_rc seam__solve_greedy(const struct seam_problem *problem, struct seam_
 	struct seam_order order;
 	struct seam_placer placer;
 	uint64_t ceiling_bytes = best->peak_bytes == SEAM__PEAK_NONE ? UINT64_MAX : best->peak_bytes - 1;
-	enum seam_rc rc;
 
 	if (best->peak_bytes <= budget->target_bytes || best->peak_bytes <= problem->lower_bytes)
 		return SEAM_OK;
-	rc = seam__order_init(&order, problem, argument);
+	enum seam_rc rc = seam__order_init(&order, problem, argument);
 	if (rc == SEAM_OK)
 		rc = seam__placer_init(&placer, problem);
 	if (rc == SEAM_OK)

@@ -136,11 +136,9 @@ static struct window *heap_pop(struct layers *layers)
 static void add_window(struct layers *layers, uint64_t offset_bytes, uint64_t height_bytes, uint64_t from, uint64_t to,
 	uint64_t size_bytes)
 {
-	struct window *window;
-
 	if (height_bytes == 0 || from >= to)
 		return;
-	window = &layers->windows[layers->window_count++];
+	struct window *window = &layers->windows[layers->window_count++];
 	*window = (struct window){.offset_bytes = offset_bytes, .height_bytes = height_bytes};
 	/* Kept so that `from` lies on the circle: a query then finds it at its position or one turn later. */
 	window->from = from >= layers->problem->circle ? from - layers->problem->circle : from;
@@ -216,11 +214,10 @@ static void place(struct layers *layers, uint32_t number)
 	uint64_t circle = layers->problem->circle;
 	uint64_t begin = item->begin;
 	uint64_t end = begin + item->span;
-	struct window *window;
 
 	while (layers->waiting_count > 0 && layers->waiting[0]->height_bytes >= item->size_bytes)
 		make_ready(layers, heap_pop(layers));
-	window = find(layers, begin, end);
+	struct window *window = find(layers, begin, end);
 	if (window == NULL && !layers->problem->linear) {
 		/* One turn later: windows that begin behind the item and reach around to it. */
 		begin += circle;

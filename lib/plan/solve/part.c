@@ -121,11 +121,9 @@ static enum seam_rc fill_parts(struct seam_cutter *cutter)
 			return SEAM_OOM_META;
 	}
 	for (uint32_t i = 0, stack = SEAM__ITEM_NONE; i < whole->count; i++) {
-		struct seam_part *part;
-
 		if (cutter->part_of[i] == SEAM__ITEM_NONE)
 			continue;
-		part = &parts->parts[cutter->part_of[i]];
+		struct seam_part *part = &parts->parts[cutter->part_of[i]];
 		if (part->stack != stack)
 			(void)number_streams(cutter, stack = part->stack, cutter->number);
 		fill_item(cutter, part, i, cutter->number);

@@ -65,8 +65,6 @@ static enum seam_rc place_core(
 	struct work *work, struct seam_budget *budget, uint64_t target_bytes, uint64_t best_bytes)
 {
 	struct seam_budget own = *budget;
-	uint64_t given;
-	enum seam_rc rc;
 
 	if (budget->deadline_ns != UINT64_MAX) {
 		uint64_t now_ns = seam__clock_thread_ns();
@@ -78,8 +76,8 @@ static enum seam_rc place_core(
 		own.nodes_left = budget->nodes_left / 100 * PERCENT;
 	own.target_bytes = target_bytes;
 	own.progress = NULL;
-	given = own.nodes_left;
-	rc = budget->inner(&work->core, &own, &work->placed, NULL);
+	uint64_t given = own.nodes_left;
+	enum seam_rc rc = budget->inner(&work->core, &own, &work->placed, NULL);
 	if (budget->nodes_left != UINT64_MAX)
 		budget->nodes_left -= given - own.nodes_left;
 	return rc == SEAM_OK && work->placed.peak_bytes >= best_bytes ? SEAM_NOT_FOUND : rc;

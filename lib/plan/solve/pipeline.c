@@ -115,17 +115,15 @@ static bool call_stage(struct work *work, uint32_t part, enum seam_rc *ret_rc)
 	const struct seam_problem *problem = &work->parts.parts[part].problem;
 	struct seam_placement *placed = &work->placed[part];
 	const struct stage *stage;
-	struct seam_budget budget;
 	uint64_t before = placed->peak_bytes;
-	uint64_t given;
 
 	if (work->stage[part] == work->stage_count)
 		return false;
 	stage = &work->stages[work->stage[part]++];
 	if (problem->count < stage->least_items || problem->count > stage->most_items)
 		return true;
-	budget = stage_budget(work, part, stage->percent);
-	given = budget.nodes_left;
+	struct seam_budget budget = stage_budget(work, part, stage->percent);
+	uint64_t given = budget.nodes_left;
 	*ret_rc = seam__solver_run(stage->solver, problem, &budget, placed);
 	if (*ret_rc == SEAM_UNSUPPORTED && !work->only)
 		*ret_rc = SEAM_OK;
@@ -186,11 +184,10 @@ static enum seam_rc improve_worst(struct work *work)
 	while (seam__budget_spend(work->budget, 1000)) {
 		uint32_t worst = worst_part(work);
 		enum seam_rc rc = SEAM_OK;
-		uint64_t before;
 
 		if (worst == SEAM__ITEM_NONE)
 			break;
-		before = work->placed[worst].peak_bytes;
+		uint64_t before = work->placed[worst].peak_bytes;
 		(void)call_stage(work, worst, &rc);
 		if (work->placed[worst].peak_bytes < before)
 			join(work, work->solver[worst]);
@@ -245,14 +242,13 @@ static enum seam_rc run(struct work *work, struct seam_pipeline_result *ret_resu
 {
 	const struct seam_problem *problem = work->problem;
 	const void *mark = seam__region_mark(problem->region);
-	enum seam_rc rc;
 
 	if (problem->count == 0) {
 		work->best->peak_bytes = 0;
 		*ret_result = (struct seam_pipeline_result){.solver = "", .finished = true};
 		return SEAM_OK;
 	}
-	rc = seam__parts_init(problem, &work->parts);
+	enum seam_rc rc = seam__parts_init(problem, &work->parts);
 	if (rc == SEAM_OK)
 		rc = work_init(work);
 	if (rc == SEAM_OK)

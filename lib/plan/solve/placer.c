@@ -5,10 +5,8 @@
 
 enum seam_rc seam__placer_init(struct seam_placer *placer, const struct seam_problem *problem)
 {
-	enum seam_rc rc;
-
 	*placer = (struct seam_placer){.problem = problem};
-	rc = seam__timeline_init(&placer->timeline, problem);
+	enum seam_rc rc = seam__timeline_init(&placer->timeline, problem);
 	if (rc == SEAM_OK)
 		rc = seam__gaps_init(&placer->gaps, &placer->timeline);
 	if (rc == SEAM_OK)

@@ -38,7 +38,6 @@ enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct sea
 	struct seam_budget *budget, struct seam_placement *best)
 {
 	const void *mark = seam__region_mark(problem->region);
-	enum seam_rc rc;
 
 	if (problem->count == 0) {
 		best->peak_bytes = 0;
@@ -50,7 +49,7 @@ enum seam_rc seam__solver_run(const struct seam_solver *solver, const struct sea
 	budget->node_ns = solver->node_ns;
 	if (budget->work_ns != NULL)
 		*budget->work_ns += (uint64_t)problem->count * solver->item_ns;
-	rc = solver->solve(problem, budget, best, solver->argument);
+	enum seam_rc rc = solver->solve(problem, budget, best, solver->argument);
 	seam__region_release(problem->region, mark);
 	return rc;
 }

@@ -133,12 +133,11 @@ enum seam_rc seam__solve_squeaky_wheel(const struct seam_problem *problem, struc
 		budget->target_bytes > problem->lower_bytes ? budget->target_bytes : problem->lower_bytes;
 	size_t idle = 0; /* lanes in a row that were stuck */
 	size_t n = 0;
-	enum seam_rc rc;
 
 	(void)argument;
 	if (best->peak_bytes <= target_bytes)
 		return SEAM_OK;
-	rc = prepare(&work, best);
+	enum seam_rc rc = prepare(&work, best);
 	while (rc == SEAM_OK && idle < LANES && best->peak_bytes > target_bytes) {
 		bool is_better = false;
 
