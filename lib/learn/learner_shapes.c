@@ -182,11 +182,10 @@ static enum seam_rc find_in_model(const struct seam_iteration_kind *kind, struct
 	seam__idmap_init(&live);
 	for (uint64_t i = kind->first_event; i < kind->last_event && rc == SEAM_OK; i++) {
 		const struct seam_trace_event *event = &trace->events[i];
-		uint64_t *values = NULL;
 		if (event->kind == SEAM_TRACE_FREE)
 			seam__idmap_remove(&live, event->id);
 		else if (event->kind == SEAM_TRACE_ALLOC)
-			rc = seam__idmap_put(&live, event->id, &values);
+			rc = seam__idmap_set(&live, event->id, 0);
 	}
 	for (uint64_t i = kind->first_event; i < kind->last_event && rc == SEAM_OK; i++) {
 		const struct seam_trace_event *event = &trace->events[i];

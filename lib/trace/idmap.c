@@ -65,6 +65,27 @@ enum seam_rc seam__idmap_put(struct seam_idmap *map, uint64_t key, uint64_t **re
 	return SEAM_OK;
 }
 
+enum seam_rc seam__idmap_set(struct seam_idmap *map, uint64_t key, uint64_t value)
+{
+	uint64_t *values;
+	enum seam_rc rc = seam__idmap_put(map, key, &values);
+	if (rc == SEAM_OK)
+		values[0] = value;
+	return rc;
+}
+
+enum seam_rc seam__idmap_number(struct seam_idmap *map, uint64_t key, uint32_t *ret_number)
+{
+	uint64_t *values;
+	enum seam_rc rc = seam__idmap_put(map, key, &values);
+	if (rc != SEAM_OK)
+		return rc;
+	if (values[0] == 0)
+		values[0] = map->count;
+	*ret_number = (uint32_t)values[0] - 1;
+	return SEAM_OK;
+}
+
 void seam__idmap_remove(struct seam_idmap *map, uint64_t key)
 {
 	struct seam_meta *hash_meta = seam__meta_process();

@@ -31,6 +31,13 @@ uint64_t *seam__idmap_find(const struct seam_idmap *map, uint64_t key);
 /* The two values under `key`, both 0 where it was not there before. Errors: SEAM_OOM_META. */
 SEAM_MUST_USE enum seam_rc seam__idmap_put(struct seam_idmap *map, uint64_t key, uint64_t **ret_values);
 
+/* The first value under `key` is `value` now. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__idmap_set(struct seam_idmap *map, uint64_t key, uint64_t value);
+
+/* In a map of numbers: how many keys were numbered before `key`, which is numbered now where it was not before. The
+ * first value under the key is one more. Errors: SEAM_OOM_META. */
+SEAM_MUST_USE enum seam_rc seam__idmap_number(struct seam_idmap *map, uint64_t key, uint32_t *ret_number);
+
 /* Nothing happens where the key is not there. */
 void seam__idmap_remove(struct seam_idmap *map, uint64_t key);
 

@@ -60,3 +60,33 @@ Test(idmap, every_failed_insertion_changes_nothing)
 	seam__meta_fail_at(seam__meta_process(), 0);
 	seam__idmap_fini(&map);
 }
+
+Test(idmap, numbers_keys_as_they_come)
+{
+	struct seam_idmap map;
+	uint32_t number;
+	seam__idmap_init(&map);
+	for (uint32_t i = 0; i < 900; i++) {
+		const uint64_t key = (uint64_t)(i % 300) * 77777;
+		cr_assert_eq(seam__idmap_number(&map, key, &number), SEAM_OK);
+		cr_assert_eq(number, i % 300);
+		cr_assert_eq(seam__idmap_find(&map, key)[0], i % 300 + 1u);
+	}
+	cr_assert_eq(seam__idmap_set(&map, 77777, 5), SEAM_OK);
+	cr_assert_eq(seam__idmap_find(&map, 77777)[0], 5u);
+	cr_assert_eq(map.count, 300);
+	unsigned failures = 0;
+	for (uint64_t key = 1; key < 2000; key++) {
+		const size_t before = map.count;
+		seam__meta_fail_at(seam__meta_process(), 1);
+		enum seam_rc rc =
+			key % 2 == 0 ? seam__idmap_number(&map, key, &number) : seam__idmap_set(&map, key, key);
+		cr_assert_eq(map.count, before + (rc == SEAM_OK));
+		cr_assert_eq(seam__idmap_find(&map, key) != NULL, rc == SEAM_OK);
+		failures += rc != SEAM_OK;
+	}
+	seam__meta_fail_at(seam__meta_process(), 0);
+	cr_assert_gt(failures, 0);
+	assert_whole(&map);
+	seam__idmap_fini(&map);
+}

@@ -102,13 +102,12 @@ static bool allocate(struct seam_exact_window *window)
 static enum seam_rc fill(struct seam_exact_window *window, const struct seam_timeline *timeline)
 {
 	struct seam_region *region = window->problem->region;
-	uint32_t *counts;
 	enum seam_rc rc = make_items(window, timeline);
 
 	if (rc != SEAM_OK)
 		return rc;
 	window->covers = seam__region_array(region, window->cover_index[window->sections], sizeof(*window->covers));
-	counts = seam__region_array(region, window->sections, sizeof(*counts));
+	uint32_t *counts = seam__region_array(region, window->sections, sizeof(*counts));
 	if (window->covers == NULL || counts == NULL)
 		return SEAM_OOM_META;
 	fill_lists(window, counts);

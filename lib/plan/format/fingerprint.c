@@ -42,15 +42,11 @@ static bool is_covered(unsigned kind)
 /* Keeps the maps of blocks and events, and says how long ago the one that this event names was made. */
 static enum seam_rc follow(struct reader *reader, const struct seam_trace_event *event, uint64_t *ret_ago)
 {
-	uint64_t *values;
-	enum seam_rc rc = SEAM_OK;
+	const uint64_t *values;
 	*ret_ago = 0;
 	switch (event->kind) {
 	case SEAM_TRACE_ALLOC:
-		rc = seam__idmap_put(&reader->blocks, event->id, &values);
-		if (rc == SEAM_OK)
-			values[0] = ++reader->allocations;
-		return rc;
+		return seam__idmap_set(&reader->blocks, event->id, ++reader->allocations);
 	case SEAM_TRACE_FREE:
 	case SEAM_TRACE_RECORD_STREAM:
 		values = seam__idmap_find(&reader->blocks, event->id);
@@ -59,10 +55,7 @@ static enum seam_rc follow(struct reader *reader, const struct seam_trace_event 
 			seam__idmap_remove(&reader->blocks, event->id);
 		return SEAM_OK;
 	case SEAM_TRACE_EVENT_RECORD:
-		rc = seam__idmap_put(&reader->events, event->id, &values);
-		if (rc == SEAM_OK)
-			values[0] = ++reader->records;
-		return rc;
+		return seam__idmap_set(&reader->events, event->id, ++reader->records);
 	case SEAM_TRACE_EVENT_WAIT:
 		values = seam__idmap_find(&reader->events, event->id);
 		*ret_ago = values == NULL ? 0 : reader->records + 1 - values[0];
@@ -72,27 +65,18 @@ static enum seam_rc follow(struct reader *reader, const struct seam_trace_event 
 	}
 }
 
-static enum seam_rc number_of(struct seam_idmap *map, uint64_t key, uint64_t *ret_number)
-{
-	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(map, key, &values);
-	if (rc != SEAM_OK)
-		return rc;
-	if (values[0] == 0)
-		values[0] = map->count;
-	*ret_number = values[0] - 1;
-	return SEAM_OK;
-}
-
 static enum seam_rc cover(struct reader *reader, const struct seam_trace_event *event, uint64_t ago)
 {
 	const bool dynamic = event->kind == SEAM_TRACE_ALLOC && (event->flags & SEAM_TRACE_DYNAMIC) != 0;
 	struct record record = {.kind = event->kind + (dynamic ? 256u : 0u), .ago = ago};
 	if (event->kind == SEAM_TRACE_ALLOC && !dynamic)
 		record.size = event->size;
-	enum seam_rc rc = number_of(&reader->threads, event->thread, &record.thread);
+	uint32_t thread = 0, stream = 0;
+	enum seam_rc rc = seam__idmap_number(&reader->threads, event->thread, &thread);
 	if (rc == SEAM_OK && event->kind != SEAM_TRACE_DEVICE_SYNC)
-		rc = number_of(&reader->streams, event->stream, &record.stream);
+		rc = seam__idmap_number(&reader->streams, event->stream, &stream);
+	record.thread = thread;
+	record.stream = stream;
 	if (rc == SEAM_OK)
 		(void)XXH64_update(&reader->state, &record, sizeof(record));
 	return rc;

@@ -120,17 +120,10 @@ static enum seam_rc find_node(struct seam_graph *graph, const char *text, size_t
 
 static enum seam_rc find_stream(struct seam_graph *graph, uint64_t stream, uint32_t *ret_number)
 {
-	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(&graph->stream_numbers, stream, &values);
+	enum seam_rc rc = seam__idmap_number(&graph->stream_numbers, stream, ret_number);
 
-	if (rc == SEAM_OK && values[0] == 0) {
-		rc = seam__grow_append(&graph->streams, &stream, 1);
-		if (rc == SEAM_OK)
-			values[0] = graph->streams.count;
-	}
-	if (rc == SEAM_OK)
-		*ret_number = (uint32_t)values[0] - 1;
-	return rc;
+	return rc == SEAM_OK && *ret_number == graph->streams.count ? seam__grow_append(&graph->streams, &stream, 1)
+								    : rc;
 }
 
 enum seam_rc seam__graph_add_node(struct seam_graph *graph, const char *name, size_t name_bytes, uint64_t stream)

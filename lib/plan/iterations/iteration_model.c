@@ -112,11 +112,9 @@ static enum seam_rc emit(struct writer *writer, struct seam_trace_event event)
 static enum seam_rc begin_phase(struct writer *writer, uint32_t name)
 {
 	struct seam_trace_event event = {.kind = SEAM_TRACE_PHASE_BEGIN};
-	uint64_t *number;
-	enum seam_rc rc = seam__idmap_put(&writer->phases, name, &number);
+	uint32_t number;
+	enum seam_rc rc = seam__idmap_number(&writer->phases, name, &number);
 
-	if (rc == SEAM_OK && number[0] == 0)
-		number[0] = writer->phases.count;
 	if (rc == SEAM_OK)
 		rc = seam__grow_append(&writer->open, &name, 1);
 	if (rc == SEAM_OK)
@@ -224,8 +222,7 @@ static enum seam_rc emit_resident(struct writer *writer, uint32_t number)
 	struct seam_trace_event event = alloc_of(writer, number);
 	uint32_t member;
 	uint32_t aligned_request = seam__aligned_find(aligned, number, &member);
-	uint64_t *unused;
-	enum seam_rc rc = seam__idmap_put(&writer->taken, event.id, &unused);
+	enum seam_rc rc = seam__idmap_set(&writer->taken, event.id, 0);
 
 	event.flags |= SEAM_TRACE_RESIDENT;
 	if (aligned_request != SEAM__ALIGNED_NONE && member < seam__aligned_at(aligned, aligned_request)->lag)

@@ -10,7 +10,6 @@ enum seam_rc seam__cut_before(
 {
 	uint32_t count = seam__stretch_count(first);
 	struct seam_thread_stretch made = *first;
-	struct seam_thread_stretch *items;
 
 	if (count == 0 || count > first->first_request)
 		return SEAM_OK;
@@ -21,7 +20,7 @@ enum seam_rc seam__cut_before(
 	enum seam_rc rc = seam__grow_append(stretches, &made, 1);
 	if (rc != SEAM_OK)
 		return rc;
-	items = stretches->items;
+	struct seam_thread_stretch *items = stretches->items;
 	memmove(items + 1, items, (stretches->count - 1) * sizeof(*items));
 	items[0] = made;
 	return SEAM_OK;

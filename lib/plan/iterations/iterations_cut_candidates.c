@@ -181,14 +181,13 @@ static enum seam_rc try(struct cutter *cutter, uint32_t ngram, struct trial *tri
 	struct seam_kinds kinds;
 	enum seam_rc rc = list_stretches(cutter, ngram, trial);
 	size_t count = trial->stretches.count;
-	const void *mark;
 
 	if (rc != SEAM_OK || count == 0)
 		return rc;
 	trial->good = seam__region_array(cutter->sequences->region, count, sizeof(*trial->good));
 	if (trial->good == NULL)
 		return SEAM_OOM_META;
-	mark = seam__region_mark(cutter->sequences->region);
+	const void *mark = seam__region_mark(cutter->sequences->region);
 	measure(cutter, trial);
 	rc = seam__kinds_init(
 		cutter->sequences, trial->stretches.items, (uint32_t)count, cutter->options->least_requests, &kinds);

@@ -120,7 +120,6 @@ enum seam_rc seam__diff_match(
 	uint32_t less = a_count < b_count ? a_count : b_count;
 	uint32_t before = 0;
 	uint32_t behind = 0;
-	struct table table;
 
 	while (before < less && a[before] == b[before]) {
 		ret_match[before] = before;
@@ -132,7 +131,7 @@ enum seam_rc seam__diff_match(
 	}
 	if (before + behind == a_count && before + behind == b_count)
 		return SEAM_OK;
-	table = (struct table){.a = a + before,
+	struct table table = (struct table){.a = a + before,
 		.b = b + before,
 		.a_count = a_count - before - behind,
 		.b_count = b_count - before - behind};

@@ -14,20 +14,6 @@
 /* what the key of a request changes by that is not freed in its stretch */
 #define LEAVES UINT64_C(0x5bd1e9955bd1e995)
 
-static enum seam_rc number_of(
-	struct seam_sequences *sequences, struct seam_idmap *map, uint32_t thread, uint32_t *ret_number)
-{
-	uint64_t *number;
-	enum seam_rc rc = seam__idmap_put(map, thread, &number);
-
-	if (rc != SEAM_OK)
-		return rc;
-	if (number[0] == 0)
-		number[0] = ++sequences->thread_count;
-	*ret_number = (uint32_t)number[0] - 1;
-	return SEAM_OK;
-}
-
 static enum seam_rc number_threads(struct seam_sequences *sequences)
 {
 	struct seam_idmap map;
@@ -37,12 +23,13 @@ static enum seam_rc number_threads(struct seam_sequences *sequences)
 	for (uint32_t i = 0; rc == SEAM_OK && i < sequences->requests->items.count; i++) {
 		const struct seam_traced_request *request = seam__request_at(sequences->requests, i);
 
-		rc = number_of(sequences, &map, request->thread, &sequences->threads[i]);
+		rc = seam__idmap_number(&map, request->thread, &sequences->threads[i]);
 		if (rc == SEAM_OK)
-			rc = number_of(sequences, &map,
+			rc = seam__idmap_number(&map,
 				request->free != SEAM__EVENT_NONE ? request->free_thread : request->thread,
 				&sequences->free_threads[i]);
 	}
+	sequences->thread_count = (uint32_t)map.count;
 	seam__idmap_fini(&map);
 	return rc;
 }

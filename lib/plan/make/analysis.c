@@ -87,12 +87,11 @@ static enum seam_rc is_inner_loop(const struct seam_trace *trace, const struct s
 	const struct seam_problem *problem = &analysis->problem;
 	uint64_t least = UINT64_MAX;
 	uint64_t most = 0;
-	uint64_t *live;
 
 	*ret_is = false;
 	if (analysis->period.linear || problem->circle == 0 || has_steps(trace))
 		return SEAM_OK;
-	live = seam__meta_array(problem->meta, problem->circle, sizeof(*live));
+	uint64_t *live = seam__meta_array(problem->meta, problem->circle, sizeof(*live));
 	if (live == NULL)
 		return SEAM_OOM_META;
 	seam__problem_live(problem, live);

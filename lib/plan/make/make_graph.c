@@ -60,10 +60,9 @@ uint64_t seam__graph_fingerprint(const struct seam_graph *graph)
 static enum seam_rc sort_items(struct making *making)
 {
 	const struct seam_problem *problem = &making->problem;
-	uint32_t *first;
 
 	making->order = seam__region_array(problem->region, problem->count, sizeof(*making->order));
-	first = seam__region_array(problem->region, (size_t)problem->circle + 2, sizeof(*first));
+	uint32_t *first = seam__region_array(problem->region, (size_t)problem->circle + 2, sizeof(*first));
 	if (making->order == NULL || first == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++)

@@ -116,14 +116,13 @@ enum seam_rc seam__plan_assembly_slots(struct seam_plan_builder *builder, const 
 	const struct seam_problem *problem, const uint64_t *offsets, const uint32_t *groups)
 {
 	uint32_t count = seam__slots_count(slots);
-	uint64_t *by_copy;
 	enum seam_rc rc = set_header(builder, slots);
 
 	if (rc == SEAM_OK)
 		rc = seam__plan_builder_reserve(builder, count);
 	if (rc != SEAM_OK)
 		return rc;
-	by_copy = seam__region_array(problem->region, (size_t)count * slots->copies, sizeof(*by_copy));
+	uint64_t *by_copy = seam__region_array(problem->region, (size_t)count * slots->copies, sizeof(*by_copy));
 	if (by_copy == NULL)
 		return SEAM_OOM_META;
 	for (uint32_t i = 0; i < problem->count; i++) {

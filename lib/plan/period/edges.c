@@ -15,19 +15,14 @@ bool seam__edges_any(const struct seam_trace *trace, uint64_t first_event, uint6
 static enum seam_rc records_ago(
 	struct seam_idmap *recorded, const struct seam_trace_event *event, uint64_t *records, uint64_t *ret_ago)
 {
-	uint64_t *values;
-	enum seam_rc rc = SEAM_OK;
-
 	*ret_ago = 0;
-	if (event->kind == SEAM_TRACE_EVENT_RECORD) {
-		rc = seam__idmap_put(recorded, event->id, &values);
-		if (rc == SEAM_OK)
-			values[0] = (*records)++;
-	} else if (event->kind == SEAM_TRACE_EVENT_WAIT) {
-		values = seam__idmap_find(recorded, event->id);
+	if (event->kind == SEAM_TRACE_EVENT_RECORD)
+		return seam__idmap_set(recorded, event->id, (*records)++);
+	if (event->kind == SEAM_TRACE_EVENT_WAIT) {
+		const uint64_t *values = seam__idmap_find(recorded, event->id);
 		*ret_ago = values == NULL ? UINT64_MAX : *records - values[0];
 	}
-	return rc;
+	return SEAM_OK;
 }
 
 enum seam_rc seam__edges_hash(

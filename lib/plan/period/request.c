@@ -106,7 +106,6 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 		.dynamic = (event->flags & SEAM_TRACE_DYNAMIC) != 0,
 	};
 	uint32_t index = (uint32_t)builder->out->items.count;
-	uint64_t *live;
 
 	if (event->size == 0)
 		return SEAM_OK;
@@ -115,14 +114,12 @@ static enum seam_rc add_alloc(struct builder *builder, const struct seam_trace_e
 	builder->bytes += event->size;
 	enum seam_rc rc = stream_number(builder, event->stream, event->pool, &request.stream);
 	if (rc == SEAM_OK)
-		rc = seam__idmap_put(&builder->live, event->id, &live);
+		rc = seam__idmap_set(&builder->live, event->id, index);
 	if (rc == SEAM_OK)
 		rc = seam__grow_append(&builder->out->items, &request, 1);
-	if (rc != SEAM_OK)
-		return rc;
-	live[0] = index;
-	((uint32_t *)builder->out->of_event.items)[number] = index;
-	return SEAM_OK;
+	if (rc == SEAM_OK)
+		((uint32_t *)builder->out->of_event.items)[number] = index;
+	return rc;
 }
 
 static void add_free(struct builder *builder, const struct seam_trace_event *event, uint32_t number)

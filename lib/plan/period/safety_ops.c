@@ -22,18 +22,10 @@ struct listing {
 
 static enum seam_rc find_place(struct seam_safety_ops *ops, uint64_t stream, uint32_t *ret_place)
 {
-	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(&ops->streams, stream, &values);
+	enum seam_rc rc = seam__idmap_number(&ops->streams, stream, ret_place);
 
-	if (rc != SEAM_OK)
-		return rc;
-	if (values[0] == 0) {
-		if (ops->places == STREAMS_MAX)
-			return SEAM_INVALID;
-		values[0] = ++ops->places;
-	}
-	*ret_place = (uint32_t)values[0] - 1;
-	return SEAM_OK;
+	ops->places = (uint32_t)ops->streams.count;
+	return rc == SEAM_OK && ops->places > STREAMS_MAX ? SEAM_INVALID : rc;
 }
 
 static bool is_edge(const struct seam_trace_event *event)
@@ -92,16 +84,6 @@ static uint64_t same_record(const struct listing *listing, uint64_t record)
 	return later;
 }
 
-static enum seam_rc note_record(struct listing *listing, uint64_t e)
-{
-	uint64_t *values;
-	enum seam_rc rc = seam__idmap_put(&listing->records, listing->slots->requests->trace->events[e].id, &values);
-
-	if (rc == SEAM_OK)
-		values[0] = e + 1;
-	return rc;
-}
-
 /* The event of the period as an op, if it is one. */
 static enum seam_rc list_op(struct listing *listing, uint64_t e)
 {
@@ -119,7 +101,7 @@ static enum seam_rc list_op(struct listing *listing, uint64_t e)
 		return SEAM_OK;
 	enum seam_rc rc = find_place(listing->ops, event->stream, &op.subject);
 	if (rc == SEAM_OK && event->kind == SEAM_TRACE_EVENT_RECORD)
-		rc = note_record(listing, e);
+		rc = seam__idmap_set(&listing->records, event->id, e + 1);
 	if (rc != SEAM_OK)
 		return rc;
 	listing->op_of[index] = (uint32_t)listing->ops->count;
@@ -162,7 +144,7 @@ static enum seam_rc list_all(struct listing *listing)
 		const struct seam_trace_event *event = &listing->slots->requests->trace->events[e];
 
 		if (event->kind == SEAM_TRACE_EVENT_RECORD && is_edge(event))
-			rc = note_record(listing, e);
+			rc = seam__idmap_set(&listing->records, event->id, e + 1);
 	}
 	for (uint32_t i = 0; i < seam__slots_count(slots); i++)
 		if (seam__slot_at(slots, i)->free_event != SEAM__EVENT_NONE)

@@ -159,7 +159,6 @@ static enum seam_rc build(
 	struct seam_period_slots *out, const struct seam_tokens *tokens, struct seam_trace_error *error)
 {
 	size_t stream_count = out->requests->streams.count + 1;
-	uint32_t *numbers;
 	enum seam_rc rc =
 		seam__grow_reserve(&out->positions, (size_t)(out->period.last_event - out->period.first_event));
 
@@ -173,7 +172,7 @@ static enum seam_rc build(
 		return rc;
 	if (!out->period.linear)
 		count_residents(out);
-	numbers = seam__meta_array(seam__meta_process(), stream_count, sizeof(*numbers));
+	uint32_t *numbers = seam__meta_array(seam__meta_process(), stream_count, sizeof(*numbers));
 	if (numbers == NULL)
 		return SEAM_OOM_META;
 	rc = number_streams(out, numbers);

@@ -149,8 +149,6 @@ static const char *sweep(
 const char *seam__problem_check_placement(
 	const struct seam_problem *problem, const uint64_t *offsets, uint64_t peak_bytes)
 {
-	struct by_offset *order;
-	uint32_t *open;
 	const char *broken = NULL;
 
 	for (uint32_t i = 0; i < problem->count; i++) {
@@ -167,8 +165,8 @@ const char *seam__problem_check_placement(
 	}
 	if (problem->count == 0)
 		return NULL;
-	order = seam__meta_array(problem->meta, problem->count, sizeof(*order));
-	open = seam__meta_array(problem->meta, problem->count, sizeof(*open));
+	struct by_offset *order = seam__meta_array(problem->meta, problem->count, sizeof(*order));
+	uint32_t *open = seam__meta_array(problem->meta, problem->count, sizeof(*open));
 	if (order == NULL || open == NULL)
 		broken = "no memory to check";
 	else

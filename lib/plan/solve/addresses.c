@@ -32,7 +32,6 @@ void seam__address_heap_clear(struct seam_address_heap *heap)
 static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_t room)
 {
 	void **freed = &heap->freed[seam__bits_log2(room)];
-	struct seam_address_block *block;
 
 	if (*freed != NULL) {
 		void *run = *freed;
@@ -47,7 +46,8 @@ static struct seam_address_stretch *take(struct seam_address_heap *heap, uint32_
 		}
 	}
 	size_t wanted = room > BLOCK_STRETCHES ? room : BLOCK_STRETCHES;
-	block = seam__region_array(heap->region, 1, sizeof(*block) + wanted * sizeof(*block->stretches));
+	struct seam_address_block *block =
+		seam__region_array(heap->region, 1, sizeof(*block) + wanted * sizeof(*block->stretches));
 	if (block == NULL) {
 		heap->at = heap->last;
 		return NULL;

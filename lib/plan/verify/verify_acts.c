@@ -36,16 +36,12 @@ enum seam_rc seam__acts_differ(const struct seam_acts *acts, uint64_t event, con
 static enum seam_rc pair(struct seam_acts *acts, struct seam_idmap *blocks, struct seam_idmap *records, uint32_t event)
 {
 	const struct seam_trace_event *this = &acts->trace->events[event];
-	uint64_t *values = NULL;
-	enum seam_rc rc = SEAM_OK;
+	const uint64_t *values;
 	acts->partners[event] = NOBODY;
 	switch (seam__act_is_captured(this) ? SEAM_TRACE_STEP : this->kind) {
 	case SEAM_TRACE_ALLOC:
 	case SEAM_TRACE_EVENT_RECORD:
-		rc = seam__idmap_put(this->kind == SEAM_TRACE_ALLOC ? blocks : records, this->id, &values);
-		if (rc == SEAM_OK)
-			values[0] = event;
-		return rc;
+		return seam__idmap_set(this->kind == SEAM_TRACE_ALLOC ? blocks : records, this->id, event);
 	case SEAM_TRACE_FREE:
 	case SEAM_TRACE_RECORD_STREAM:
 	case SEAM_TRACE_EVENT_WAIT:
@@ -183,13 +179,10 @@ static enum seam_rc read_stretch(struct reader *reader)
 	const struct seam_plan_header *header = &acts->plan->header;
 	enum seam_rc rc = SEAM_OK;
 	for (uint64_t i = 0; rc == SEAM_OK && i < acts->count; i++) {
-		uint64_t *number;
-		rc = seam__idmap_put(&reader->streams, acts->trace->events[header->first_event + i].stream, &number);
-		if (rc != SEAM_OK)
-			break;
-		number[0] = number[0] == 0 ? reader->streams.count : number[0];
-		acts->items[i].stream = (uint32_t)(number[0] - 1);
-		rc = read_event(reader, (uint32_t)(header->first_event + i), &acts->items[i]);
+		const uint32_t event = (uint32_t)(header->first_event + i);
+		rc = seam__idmap_number(&reader->streams, acts->trace->events[event].stream, &acts->items[i].stream);
+		if (rc == SEAM_OK)
+			rc = read_event(reader, event, &acts->items[i]);
 	}
 	acts->stream_count = (uint32_t)reader->streams.count;
 	if (rc == SEAM_OK && (reader->slots != header->slot_count || reader->positions != header->positions))
@@ -300,13 +293,10 @@ static enum seam_rc list_older(struct reader *reader)
 		if ((acts->plan->slots[slot].flags & (SEAM_PLAN_SHARED | SEAM_PLAN_DYNAMIC)) == 0)
 			return seam__acts_differ(
 				acts, event, "slot %u is used by another stream; the plan does not say so", slot);
-		uint64_t *number;
-		rc = seam__idmap_put(&reader->streams, stream, &number);
-		if (rc != SEAM_OK)
-			break;
-		number[0] = number[0] == 0 ? reader->streams.count : number[0];
-		const struct seam_older use = {.slot = slot, .stream = (uint32_t)(number[0] - 1)};
-		rc = seam__grow_append(&acts->older, &use, 1);
+		struct seam_older use = {.slot = slot};
+		rc = seam__idmap_number(&reader->streams, stream, &use.stream);
+		if (rc == SEAM_OK)
+			rc = seam__grow_append(&acts->older, &use, 1);
 	}
 	acts->stream_count = (uint32_t)reader->streams.count;
 	return rc;
