@@ -5,11 +5,7 @@
 
 #define DIFFERING 0.1        /* of the requests of two iterations of one kind, and of their bytes, may differ */
 #define KINDS_MAX 64u        /* more are not told apart: what is older and like none of them has no kind */
-#define DATA_SHARE 4u        /* of the bytes asked for, that may depend on data */
 #define ALWAYS_MAY_DIFFER 4u /* requests: one more here and one less there is nothing, however short the iteration */
-#define SHAPES_MAX 8u        /* with more kinds than are ever planned, those of one shape are rather taken together */
-#define FACTORS 256u         /* of two sizes, up to 8 */
-#define FACTORS_OF_ONE 32.0
 
 static uint32_t may_differ(const struct seam_sequence *a, const struct seam_sequence *b)
 {
@@ -56,53 +52,6 @@ static enum seam_rc choose_alike(
 	return SEAM_OK;
 }
 
-/* Whether most of the sizes that differ between two sequences of one shape do so by one factor: another sequence
- * length, say, or another batch. Where they depend on data (experts), each goes its own way. */
-static bool is_scaled(const struct seam_kinds *kinds, const struct seam_sequence *a, const struct seam_sequence *b)
-{
-	uint32_t counts[FACTORS] = {0};
-	uint32_t differing = 0;
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < seam__stretch_count(&a->stretch); i++) {
-		uint64_t then = seam__request_at(kinds->sequences->requests, a->stretch.first_request + a->numbers[i])
-					->size_bytes;
-		uint64_t now = seam__request_at(kinds->sequences->requests, b->stretch.first_request + b->numbers[i])
-				       ->size_bytes;
-		double factor = then != 0 ? (double)now / (double)then * FACTORS_OF_ONE : FACTORS;
-
-		differing += a->keys[i] != b->keys[i];
-		if (a->keys[i] != b->keys[i] && factor < FACTORS)
-			counts[(uint32_t)factor]++;
-	}
-	/* Sizes are rounded, so a factor may be on both sides of a boundary. */
-	for (uint32_t f = 0; f + 1 < FACTORS; f++)
-		most = counts[f] + counts[f + 1] > most ? counts[f] + counts[f + 1] : most;
-	return most > differing / 2;
-}
-
-/* The kind of its shape that the sequence differs from least, if not in too much memory: sizes in it depend on data,
- * and nobody has said so. */
-static uint32_t choose_shape(const struct seam_kinds *kinds, const struct seam_sequence *sequence)
-{
-	uint64_t least = UINT64_MAX;
-	uint32_t best = SEAM__KIND_NONE;
-
-	for (uint32_t k = 0; k < kinds->count; k++) {
-		const struct seam_sequence *base = &seam__kind_at(kinds, k)->sequence;
-		struct seam_difference difference;
-
-		if (seam__sequence_same_shape(kinds->sequences, base, sequence, &difference) &&
-			difference.requests <= seam__stretch_count(&sequence->stretch) / 4 * 3 &&
-			difference.bytes <= base->bytes / DATA_SHARE && difference.bytes < least &&
-			(kinds->count >= SHAPES_MAX || !is_scaled(kinds, base, sequence))) {
-			least = difference.bytes;
-			best = k;
-		}
-	}
-	return best;
-}
-
 static void count_member(struct seam_kind *kind, const struct seam_sequence *sequence)
 {
 	kind->seen++;
@@ -118,8 +67,6 @@ static enum seam_rc add(struct seam_kinds *kinds, uint32_t stretch)
 	if (rc != SEAM_OK)
 		return rc;
 	rc = choose_alike(kinds, &made.sequence, kind);
-	if (rc == SEAM_OK && *kind == SEAM__KIND_NONE)
-		*kind = choose_shape(kinds, &made.sequence);
 	if (rc == SEAM_OK && *kind != SEAM__KIND_NONE) {
 		count_member(seam__kind_at(kinds, *kind), &made.sequence);
 	} else if (rc == SEAM_OK && kinds->count < KINDS_MAX) {

@@ -1,12 +1,8 @@
 /* iteration_kinds.h: which stretches of a recording are alike.
  *
  * Each stretch joins the kind whose newest member differs least from it, or begins one. The newest are looked at first.
- * Of the requests, and of the bytes that they ask for, a tenth may differ. Failing that, one with the
- * same sequence of requests but for sizes is alike too, if at least a quarter of the sizes are equal and three quarters
- * of the bytes: what differs then depends on data (experts). Where most sizes change by one factor it is another shape
- * (sequence length), a kind of its own, unless there are more such than are ever planned. Where most of the memory
- * depends on data, what could be planned is not worth an arena that stands idle beside it: such stretches are not
- * alike.
+ * Of the requests, and of the bytes that they ask for, a tenth may differ: other sizes of much of the memory are
+ * another workload. What depends on data is planned where the program calls it dynamic.
  *
  * Not here: where stretches begin and end (iterations_cut.h); what members have in common (aligned_requests.h). No
  * locks.

@@ -1,8 +1,6 @@
 /* thread_sequences.c: see thread_sequences.h. */
 #include "thread_sequences.h"
 
-#include <string.h>
-
 #include "bits.h"
 #include "tokens.h"
 #include "idmap.h"
@@ -289,30 +287,4 @@ enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, cons
 	if (rc == SEAM_OK)
 		*ret_difference = comparison.difference;
 	return rc;
-}
-
-bool seam__sequence_same_shape(const struct seam_sequences *sequences, const struct seam_sequence *a,
-	const struct seam_sequence *b, struct seam_difference *ret_difference)
-{
-	struct comparison comparison = {.sequences = sequences, .a = a, .b = b};
-	uint32_t count = seam__stretch_count(&a->stretch);
-
-	if (count != seam__stretch_count(&b->stretch) ||
-		memcmp(a->thread_first, b->thread_first,
-			((size_t)sequences->thread_count + 1) * sizeof(*a->thread_first)) != 0)
-		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct seam_traced_request *then = element(&comparison, a, i);
-		const struct seam_traced_request *now = element(&comparison, b, i);
-
-		if (a->keys[i] == b->keys[i])
-			continue;
-		if (then->stream != now->stream ||
-			(then->free < a->stretch.last_event) != (now->free < b->stretch.last_event))
-			return false;
-		comparison.difference.requests++;
-		comparison.difference.bytes += then->size_bytes > now->size_bytes ? then->size_bytes : now->size_bytes;
-	}
-	*ret_difference = comparison.difference;
-	return true;
 }

@@ -80,9 +80,4 @@ SEAM_MUST_USE enum seam_rc seam__sequence_init(const struct seam_sequences *sequ
 SEAM_MUST_USE enum seam_rc seam__sequence_compare(const struct seam_sequences *sequences, const struct seam_sequence *a,
 	const struct seam_sequence *b, uint32_t most, uint32_t *ret_same, struct seam_difference *ret_difference);
 
-/* Whether the two do the same but for sizes: as many requests in each thread, and those of one place of one stream and
- * both or neither freed in their stretch. ret_difference: of places whose requests differ; set where it is so. */
-bool seam__sequence_same_shape(const struct seam_sequences *sequences, const struct seam_sequence *a,
-	const struct seam_sequence *b, struct seam_difference *ret_difference);
-
 #endif
