@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -668,11 +669,35 @@ def check_faults() -> None:
     ok(status == 2 and told.getvalue().endswith("what-if: a fault of its own, and no answer: IndexError: list index out of range\n"), f"{status}: {told.getvalue()[-100:]!r}")
 
 
+def check_readers() -> None:
+    """Where nobody reads what a command prints, as behind `| head`, it ends without a word."""
+    for command in (["seamalloc", "--help"], ["seamalloc", "what-if", "--help"], ["seamalloc", "calibrate", "--help"], ["seamalloc.build", "--help"]):
+        read, write = os.pipe()
+        os.close(read)
+        # Unbuffered, argparse itself would pass over it.
+        environment = {**os.environ, "PYTHONPATH": sys.argv[2], "PYTHONUNBUFFERED": ""}
+        done = subprocess.run([sys.executable, "-m", *command], stdout=write, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+        os.close(write)
+        ok(done.returncode == 128 + signal.SIGPIPE and not done.stderr, f"{command}: {done.returncode} {done.stderr[-200:]}")
+
+    def unread(options: Any, gpu: str) -> Any:
+        raise BrokenPipeError
+
+    own, _what_if.on = _what_if.on, unread
+    try:
+        _what_if.main(["--gpu", "h100", __file__])
+        ok(False, "an answer that nobody reads is no fault")
+    except BrokenPipeError:
+        ok(True, "an answer that nobody reads is no fault")
+    finally:
+        _what_if.on = own
+
+
 def main() -> int:
     """All checks."""
     for check in (
         check_kinds, check_sums, check_columns, check_drawing, check_capacities, check_passes, check_names, check_picture_files, check_bad_histories, check_advice, check_steps,
-        check_repetition, check_batches, check_sizes, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places, check_faults,
+        check_repetition, check_batches, check_sizes, check_margin, check_stubs, check_refusals, check_time, check_no_time, check_places, check_faults, check_readers,
     ):  # fmt: skip
         check()
     return end()

@@ -50,11 +50,12 @@ def hand_on(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["what-if"]:
-        sys.exit(_what_if.main(arguments[1:]))
-    if arguments[:1] == ["calibrate"]:
-        sys.exit(_calibrate.main(arguments[1:]))
-    options, program = parse(arguments)
+    with _program.reading():
+        if arguments[:1] == ["what-if"]:
+            sys.exit(_what_if.main(arguments[1:]))
+        if arguments[:1] == ["calibrate"]:
+            sys.exit(_calibrate.main(arguments[1:]))
+        options, program = parse(arguments)
     try:
         seamalloc.enable(door=options.door, plan=options.plan, conf=options.conf)
     except seamalloc.Error as failure:

@@ -1,13 +1,15 @@
-"""A user's program on a command line, SCRIPT ARGUMENT... or -m MODULE ARGUMENT..., behind options of ours; and its run, as Python would run it."""
+"""Command lines: a user's program on one, SCRIPT ARGUMENT... or -m MODULE ARGUMENT..., behind options of ours, and its run, as Python would run it; and how a command of ours ends that nobody reads."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import runpy
+import signal
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 INSTALLED = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -42,3 +44,18 @@ def run(program: list[str]) -> None:
         sys.argv = program
         sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
         runpy.run_path(program[0], run_name="__main__")
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Around a command of ours, which ends the process. Where nobody reads on what it prints, as behind `| head`, it ends without a word, as others end by SIGPIPE."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):  # what they still hold goes there at the end
+            os.dup2(nowhere, stream.fileno())
+        sys.exit(128 + signal.SIGPIPE)

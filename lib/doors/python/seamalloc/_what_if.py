@@ -580,6 +580,8 @@ def main(arguments: list[str]) -> int:
     """The command. Its exit status."""
     try:
         return answer(arguments)
+    except BrokenPipeError:
+        raise  # nobody reads the answer: _program.reading()
     except Exception as failure:  # noqa: BLE001 - 1 would say that it fits on none
         traceback.print_exc()
         print(f"what-if: a fault of its own, and no answer: {type(failure).__name__}: {failure}", file=sys.stderr)

@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import _program
+
 LIBRARY = "libseam_torch_class.so"
 OLDEST_MINOR = 9
 ERROR_BYTES = 512
@@ -271,4 +273,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with _program.reading():
+        sys.exit(main())
