@@ -150,7 +150,7 @@ def check_bad_programs() -> None:
 
 def check_values() -> None:
     """Nothing is computed, and that is said."""
-    row = Answer(MODEL, "--gpu", "h100", "--json", "--meta", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.ones(9, device='cuda', dtype=torch.int64)\n        assert x[x > 0].numel() == 0 == len(x.nonzero()) == x.sum().item() == x.cpu().sum() == x.new_zeros(2, 3, device='cpu').sum()\n        x.record_stream(torch.cuda.Stream())\n        assert x.tolist() == 9 * [0] and not torch.allclose(x, x) and len(torch.rand(3, device='cuda', generator=torch.Generator('cuda'))) == 3")).rows()[0]
+    row = Answer(MODEL, "--gpu", "h100", "--json", "--meta", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.randint(9, (9,), device='cuda')\n        assert torch.tensor([3, 4]).cuda().tolist() == [3, 4] and torch.isfinite(loss)\n        assert x[x > 0].numel() == 0 == len(x.nonzero()) == x.sum().item() == x.cpu().sum() == x.new_zeros(2, 3, device='cpu').sum()\n        x.record_stream(torch.cuda.Stream())\n        assert x.tolist() == 9 * [0] and not torch.allclose(x, x) and len(torch.rand(3, device='cuda', generator=torch.Generator('cuda'))) == 3")).rows()[0]
     told = (" an index by a mask ", " nonzero ", "a number is read")
     ok(all(any(words in text for text in row["unseen"]) for words in told), f"sizes and numbers that depend on values: {row['unseen']}")
 

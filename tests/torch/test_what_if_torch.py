@@ -327,10 +327,80 @@ def check_programs() -> None:
     ok(late.status == 0 and row["iteration_seconds_estimated"] is None and any("none came to its end" in text for text in row["unseen"]), f"what fails while operators are counted costs only the time: {row['unseen']}")
     again = Answer(MODEL, "--gpu", "h100", steps=STEPS.replace("model(", "torch.utils.checkpoint.checkpoint_sequential(model, 4, use_reentrant=False, input=").replace("import sys", "import sys, torch.utils.checkpoint"))
     ok("in the backward pass already (Block" in again.out and "already" not in closure.out, f"a program that recomputes is told so: {again.err[-300:]} {again.out.splitlines()[-6:]}")
-    mask = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.ones(9, device='cuda')\n        x[x > 0]"))
+    mask = Answer(MODEL, "--gpu", "h100", "--json", steps=STEPS.replace("loss.backward()", "loss.backward()\n        x = torch.randn(9, device='cuda')\n        x[x > 0]"))
     ok(any("depends on values" in text for text in mask.rows()[0]["unseen"]), "a size that depends on values is said")
     still = Answer("import torch\nfor size in range(4): torch.empty(1 << 20, device='cuda')\n", "--gpu", "h100", "--json", steps="")
     ok(still.status == 0 and any("no optimizer step" in text for text in still.rows()[0]["unseen"]), "a program without an optimizer has an answer that says so")
+
+
+KNOWN = """
+import torch
+dev = "cuda"
+lengths = torch.tensor([3, 5, 2])
+there = lengths.to(dev)
+assert there.max().item() == 5, there.max().item()
+mask = torch.arange(int(there.max()), device=dev)[None] < there[:, None]
+assert mask.sum() == 10
+x = torch.randn(3, 5, 8, device=dev)
+assert x[mask].shape == (10, 8), x[mask].shape
+assert mask.nonzero().shape == (10, 2)
+x[mask] = torch.randn(10, 8, device=dev)
+assert x.repeat_interleave(there, 0).shape == (10, 5, 8)
+size = torch.tensor(x.shape, device=x.device)[None]
+assert size.cpu().tolist() == [[3, 5, 8]]
+assert there.tolist() == [3, 5, 2]
+there += 1
+there[0] = 9
+torch._foreach_add_([there], 1)
+assert there.tolist() == [10, 7, 4], there.tolist()
+there.random_(9)
+assert int(there.clone()[0]) == 0
+own = lengths.clone()
+own += 1
+assert own.tolist() == [4, 6, 3]
+source = torch.tensor([1, 2])
+for made in (source.cuda(), source.to(0), source.to("cuda", torch.float32), torch.empty(2, dtype=torch.int64, device=dev).copy_(source)):
+    source[0] = 1
+    source[0] = 7
+    assert made.tolist() == [1, 2], made.tolist()
+    source[0] = 1
+def asked(): return torch.cuda.memory_stats()["allocation.all.allocated"]
+for code, want in ((lambda: source.cuda(0), 1), (lambda: torch.zeros(9, device=0), 1), (lambda: torch.arange(9, device=dev) < 3, 2), (lambda: torch.tensor([1], device=dev)[None].cpu(), 1)):
+    before = asked(); code(); assert asked() - before == want, (asked() - before, want)
+"""
+
+
+def check_known() -> None:
+    """What the host knows of the GPU's numbers is read and sized so; the rest is 0, and said."""
+    answer = Answer(KNOWN, "--gpu", "h100", "--json", steps="")
+    ok(answer.status == 0, f"lengths, masks and counts that the program brought to the GPU: {answer.err[-300:]}")
+    lines = [text for text in answer.rows()[0]["unseen"] if "(program.py:" in text]
+    ok(len(lines) == 1 and "one_hot" not in lines[0], f"none of them is said to be unknown but what was drawn: {lines}")
+    unknown = """
+    import torch
+    y = torch.randint(9, (3,), device="cuda")
+    assert y.tolist() == [0, 0, 0] and len(y.nonzero()) == 0
+    torch.nn.functional.one_hot(y, 5)
+    torch.nn.functional.one_hot(torch.zeros(5, device="cuda", dtype=torch.int64).random_(5))
+    norm = y.float().norm()
+    assert torch.isfinite(norm) and torch.isfinite(y / 3).all() and not torch.isnan(norm)
+    logits = torch.randn(3, 7, device="cuda")
+    chances = torch.distributions.Categorical(logits=logits)
+    chances.log_prob(chances.sample())
+    torch.distributions.Normal(logits, logits.exp(), validate_args=True)
+    torch.set_default_device("cuda")
+    assert torch.isfinite(norm) and torch.tensor([3]).tolist() == [3] and int(torch.arange(5).sum()) == 10
+    layer = torch.nn.Linear(8, 8)
+    for kind in (torch.optim.Adam, torch.optim.RAdam):
+        optimizer = kind(layer.parameters())  # which counts its steps on the default device
+        for _ in range(2):
+            layer(torch.randn(4, 8)).sum().backward()
+            optimizer.step()
+    """
+    answer = Answer(unknown, "--gpu", "h100", "--json", steps="")
+    ok(answer.status == 0, f"checks that numbers are fit are passed: {answer.err[-300:]}")
+    lines = [text for text in answer.rows()[0]["unseen"] if "(program.py:" in text]
+    ok([line.partition(" (program.py:")[2][:2] for line in lines] == ["4)", "8)", "4)", "6)"], f"what is read or sized by unknown numbers is said: {lines}")
 
 
 def check_large() -> None:
@@ -388,4 +458,4 @@ def run(*checks: Callable[[], None]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(run(check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs, check_large))
+    raise SystemExit(run(check_held, check_an_answer, check_profile, check_here, check_batches, check_bad_programs, check_interruption, check_runs, check_devices, check_programs, check_known, check_large))

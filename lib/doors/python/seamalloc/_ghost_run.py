@@ -22,6 +22,7 @@ import json
 import multiprocessing.process
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,7 @@ class Stop(Exception):
 
 
 PACKAGE = Path(__file__).resolve().parent
+NUMBER = re.compile(r"(?:^|(?<=_))\d+$")  # of a module among others, at the end of its name
 COMPILED = "torchinductor"  # in the path of what torch.compile has written
 TORCH = PACKAGE  # of the imported one, from start() on
 
@@ -260,8 +262,8 @@ def labels_of_models() -> dict[int, tuple[str, str]]:
         if id(module) in inner:
             continue
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-            # layers.0.attention.weight and layers.1.norm.weight are one place: layers.*
-            part = ".".join("*" if part.isdigit() else part for part in name.split(".")[:-1])
+            # layers.0.attention.weight and layers.1.norm.weight are one place: layers.*; so are layers.layer_0 and layers.layer_1: layers.layer_*
+            part = ".".join(NUMBER.sub("*", part) for part in name.split(".")[:-1])
             part = part[: part.find("*") + 1] or part
             part = part.removeprefix("_orig_mod.")  # of torch.compile
             where = f"{type(module).__name__}.{part}" if part else type(module).__name__

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from . import _kernels, _meta_recurrent
+from . import _ghost_known, _kernels, _meta_recurrent
 from ._lifetimes import Block, Lifetimes, is_view
 
 aten = torch.ops.aten
@@ -452,7 +452,9 @@ def _patch_tensors() -> None:
         device = _meta.numbered(device)
         more = {"device": device} if device is not None and device != tensor.device else {}
         with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]  # a mode would call this function again
-            return own_to(tensor, dtype=dtype or tensor.dtype, non_blocking=non_blocking, memory_format=memory_format, copy=copy, **more)
+            made = own_to(tensor, dtype=dtype or tensor.dtype, non_blocking=non_blocking, memory_format=memory_format, copy=copy, **more)
+        _ghost_known.follow("to", own_to, (tensor,), {}, made, None)
+        return made
 
     def cuda(tensor: Any, device: Any = None, *args: Any, **kwargs: Any) -> Any:
         return to(tensor, torch.device("cuda", device) if isinstance(device, int) else device or "cuda")

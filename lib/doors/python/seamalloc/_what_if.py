@@ -170,7 +170,7 @@ def where_was(folder: Path) -> str:
     """The innermost line of the program that ran when it was stopped."""
     found = re.findall(r'File "([^"]+)", line (\d+) in (\S+)', (folder / "where").read_text(encoding="utf-8", errors="replace") if (folder / "where").exists() else "")
     frames = [frame for frame in found if "/torch/" not in frame[0] and "/seamalloc/" not in frame[0] and not frame[0].startswith("<")]
-    for path, line, function in ([frame for frame in frames if _program.is_own(frame[0])] or frames)[:1]:
+    for path, line, function in ([frame for frame in frames if _program.is_own(frame[0])] or frames or found)[:1]:
         return f"; it is in {function}, {os.path.basename(path)}:{line}. Numbers that are read from the GPU are 0 here, which may keep a loop from its end"
     return ""
 

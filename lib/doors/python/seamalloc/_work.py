@@ -95,7 +95,7 @@ def estimate(result: Mapping[str, Any], machine: Mapping[str, Any]) -> tuple[flo
     """The seconds of an iteration out of a profile.json, or none and why."""
     try:
         if "work" not in result:
-            raise Unknown("operators are counted in one behind those that are alike, and none came to its end")
+            raise Unknown("operators are counted in one behind those that are alike, and " + ("none came to its end" if result["why"] == "alike" else "there are none"))
         if result["work_unknown"]:
             raise Unknown(result["work_unknown"][0])
         return seconds(result["work"], machine), ""
