@@ -32,7 +32,7 @@ OPTIONAL = {
     "seam_block_range.ret_bytes", "seam_torch_base_alloc.ret_bytes", "ret_name", "ret_kind", "ret_text", "seam_stats_driver.ret_calls",
     "seam_stats_driver.ret_ns", "seam_free.ptr", "seam_host_free.ptr", "callback", "filter", "seam_torch_plan_file.path",
     "seam_torch_configure.text", "seam_torch_throw_oom.text", "seam_torch_throw_error.text", "seam_torch_free.ptr",
-    "seam_torch_record_stream.ptr", "seam_torch_segment_free.ptr",
+    "seam_torch_record_stream.ptr", "seam_torch_segment_free.ptr", "spans",
 }
 NOT_OPTIONAL = {"seam_config_init.config", "seam_config_parse.config"}
 
@@ -114,6 +114,7 @@ class World:
         self.must("seam_swap_out", ctypes.c_void_p(self.swap), self.buffer(struct.pack("=Q", self.block)), self.buffer(struct.pack("=Q", 4096)),
                   ctypes.c_size_t(1), None, self.buffer())
         self.must("seam_swap_join", ctypes.c_void_p(self.swap), ctypes.c_uint64(1))
+        self.make_fit()
         self.must("seam_private_begin", pool, ctypes.c_uint64(7), 3, ctypes.c_uint64(0))
         self.must("seam_phase_begin", pool, b"forward")
         self.must("seam_dynamic_begin", pool)
@@ -151,10 +152,19 @@ class World:
                 self.must("seam_trace_builder_add", builder, struct.pack("<BBHIQQQQIIII", kind, 0, 0, 0, block, size, 0, time, 0, 0, 0, 0))
         return self.make("seam_trace_builder_finish", builder, None)
 
+    def make_fit(self) -> None:
+        """A problem of one visit, a recipe and its schedule."""
+        visit = self.buffer(struct.pack("=IIII", 0, 0xFFFFFFFF, 0xFFFFFFFF, 0) + struct.pack("=QQq", 10, 20, 0) * 4)
+        problem = struct.pack("=QQQQ", 120, ctypes.addressof(visit), 0, 0) + struct.pack("=IIIIII", 1, 0, 0, 1, 0, 0) + struct.pack("=8Q", *[0] * 6, 1 << 30, 0)
+        self.fit_problem = ctypes.addressof(self.buffer(problem))
+        self.fit_recipe = ctypes.addressof(self.buffer(struct.pack("=QQII", 0, 0, 1, 1)))
+        self.fit_schedule = self.make("seam_fit_schedule", ctypes.c_void_p(self.fit_problem), ctypes.c_void_p(self.fit_recipe))
+
     def pointer(self, function: str, argument: Argument) -> object:
         """A good value for a pointer argument."""
         made = {
             "seam_pool": self.pool, "seam_swap": self.swap, "seam_trace": self.trace, "seam_plan": self.plan, "seam_trace_builder": self.builder,
+            "seam_fit_problem": self.fit_problem, "seam_fit_recipe": self.fit_recipe, "seam_fit_schedule": self.fit_schedule,
         }.get(re.sub(r"^const |struct |[ *]", "", argument.type)) if not argument.name.startswith("ret_") else None
         if made is not None:
             return ctypes.c_void_p(made)

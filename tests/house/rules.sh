@@ -28,6 +28,7 @@ fallback: vmm lib/base
 lib/runtime: stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/learn: lib/runtime stitch lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
 lib/core: lib/runtime lib/learn stitch fallback lib/plan/iterations lib/plan/make lib/plan/format lib/trace pools vmm lib/base
+lib/fit: lib/base
 lib/swap: lib/core stitch pools vmm lib/base
 lib/doors:
 lib/ghost:
@@ -262,7 +263,7 @@ check_invariants() {
 }
 
 check_readmes() {
-	for folder in lib/base lib/trace lib/plan lib/plan/* lib/runtime lib/learn lib/core lib/swap lib/doors lib/ghost vmm pools stitch fallback tools tests bench; do
+	for folder in lib/base lib/trace lib/plan lib/plan/* lib/runtime lib/learn lib/core lib/swap lib/fit lib/doors lib/ghost vmm pools stitch fallback tools tests bench; do
 		[ -d "$folder" ] && [ -n "$(find "$folder" -maxdepth 1 -type f 2>/dev/null)" ] && [ ! -f "$folder/README.md" ] &&
 			echo "$folder has no README.md"
 	done
