@@ -1,7 +1,8 @@
 /* fit.h: how a training program fits a device: what its blocks keep, recompute or send to the host, and which weights
- * stay on the device. A problem and a recipe go in; what it means as operations, how long those take and how much
- * memory they need come out.
+ * stay on the device. A problem goes in; recipes, what they mean as operations, how long those take and how much memory
+ * they need come out.
  *
+ *     seam_fit_search(&problem, NULL, &front)            recipes that fit; the last one is the fastest
  *     seam_fit_schedule(&problem, &recipe, &schedule)    what a recipe means: operations in the order of the program
  *     seam_fit_simulate(&problem, schedule, NULL, &prediction)
  *     seam_fit_check(&problem, &recipe, schedule)        NULL: it keeps FS1-FS7
@@ -217,6 +218,40 @@ struct seam_fit_prediction {
 SEAM_API SEAM_MUST_USE enum seam_rc seam_fit_simulate(const struct seam_fit_problem *problem,
 	const struct seam_fit_schedule *schedule, struct seam_fit_span *spans,
 	struct seam_fit_prediction *ret_prediction);
+
+/* Zero is the default of every field. */
+struct seam_fit_options {
+	size_t struct_bytes; /* sizeof(struct seam_fit_options) */
+	uint64_t work_limit; /* simulated operations, the measure of work; 0: a default that 100 blocks take 0.1 s with
+			      */
+	uint32_t exact;      /* not 0: the fastest of all recipes, by branch and bound; for a few blocks */
+};
+
+struct seam_fit_point {
+	struct seam_fit_recipe recipe;
+	struct seam_fit_prediction prediction;
+};
+
+/* Recipes of which none is both slower and larger than another: each needs more memory than the one before it, and is
+ * faster. The last one is the answer. */
+struct seam_fit_front {
+	size_t struct_bytes; /* of all of it: for seam_fit_front_free() */
+	size_t count;        /* 0: nothing fits */
+	const struct seam_fit_point *points;
+	uint64_t least_bytes; /* the smallest peak of any recipe that was tried within the host's budget; UINT64_MAX:
+				 none */
+	uint64_t work;        /* simulated operations */
+	uint32_t complete;    /* not 0: the work limit was not reached */
+};
+
+/* Searches for recipes within the budgets. A larger device budget never gives a slower answer. With `exact` the front
+ * is of one point. ret_front: seam_fit_front_free() it.
+ * Errors: SEAM_INVALID (the problem, the options), SEAM_UNSUPPORTED (`exact`, and the work limit was reached: nothing
+ * is known to be the fastest), SEAM_OOM_META. */
+SEAM_API SEAM_MUST_USE enum seam_rc seam_fit_search(const struct seam_fit_problem *problem,
+	const struct seam_fit_options *options, struct seam_fit_front **ret_front);
+
+SEAM_API void seam_fit_front_free(struct seam_fit_front *front); /* NULL is allowed */
 
 /* "recompute-from-host"; NULL: no treatment. */
 SEAM_API const char *seam_fit_treatment_name(uint32_t treatment);

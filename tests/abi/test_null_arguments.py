@@ -153,18 +153,20 @@ class World:
         return self.make("seam_trace_builder_finish", builder, None)
 
     def make_fit(self) -> None:
-        """A problem of one visit, a recipe and its schedule."""
+        """A problem of one visit, a recipe, its schedule, and what a search finds."""
         visit = self.buffer(struct.pack("=IIII", 0, 0xFFFFFFFF, 0xFFFFFFFF, 0) + struct.pack("=QQq", 10, 20, 0) * 4)
         problem = struct.pack("=QQQQ", 120, ctypes.addressof(visit), 0, 0) + struct.pack("=IIIIII", 1, 0, 0, 1, 0, 0) + struct.pack("=8Q", *[0] * 6, 1 << 30, 0)
         self.fit_problem = ctypes.addressof(self.buffer(problem))
         self.fit_recipe = ctypes.addressof(self.buffer(struct.pack("=QQII", 0, 0, 1, 1)))
         self.fit_schedule = self.make("seam_fit_schedule", ctypes.c_void_p(self.fit_problem), ctypes.c_void_p(self.fit_recipe))
+        self.fit_front = self.make("seam_fit_search", ctypes.c_void_p(self.fit_problem), None)
 
     def pointer(self, function: str, argument: Argument) -> object:
         """A good value for a pointer argument."""
         made = {
             "seam_pool": self.pool, "seam_swap": self.swap, "seam_trace": self.trace, "seam_plan": self.plan, "seam_trace_builder": self.builder,
             "seam_fit_problem": self.fit_problem, "seam_fit_recipe": self.fit_recipe, "seam_fit_schedule": self.fit_schedule,
+            "seam_fit_front": self.fit_front,
         }.get(re.sub(r"^const |struct |[ *]", "", argument.type)) if not argument.name.startswith("ret_") else None
         if made is not None:
             return ctypes.c_void_p(made)
@@ -184,7 +186,7 @@ class World:
             return None
         read_as = self.plan_path if "plan" in function else self.trace_path
         contents = {
-            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "options": struct.pack("=Q", 16),
+            "request": struct.pack("=IIQQQQ", 40, 0, 1 << 20, 0, 0, 0), "options": struct.pack("=Q", 24 if "fit" in function else 16),
             "stats": self.stats[next((kind for kind in ("plan_", "swap_", "host_") if kind[:-1] in function), "")],
             "tensors": struct.pack("=Q", self.block), "hosts": struct.pack("=Q", self.host), "bytes": struct.pack("=Q", 4096),
             "name": b"forward", "source": b"a test", "text": b"stitch:oom",
