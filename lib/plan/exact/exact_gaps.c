@@ -200,13 +200,13 @@ bool seam__exact_gaps_settle(struct seam_exact_gaps *gaps)
 			return true;
 		struct seam_exact_spot gap = seam__exact_row_of(skyline, touched);
 		struct seam_exact_row row = (struct seam_exact_row){gap.first, gap.length};
-		seam__exact_skyline_seen(skyline, &row);
+		seam__exact_skyline_mark(skyline, &row, false);
 		clear_leaves(gaps, gap.first, gap.length);
 		if (skyline->sections[gap.first].rest_bytes > 0 && gap.left_bytes > gap.floor_bytes &&
 			gap.right_bytes > gap.floor_bytes)
 			outcome = look(gaps, &gap);
 		if (outcome != FINE) /* it was not looked at to the end */
-			seam__exact_skyline_touch(skyline, &row);
+			seam__exact_skyline_mark(skyline, &row, true);
 		if (outcome == LOST)
 			return false;
 	}

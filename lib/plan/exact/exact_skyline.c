@@ -67,24 +67,14 @@ static void mark(struct seam_exact_skyline *skyline, uint32_t first, uint32_t en
 	}
 }
 
-static void mark_row(struct seam_exact_skyline *skyline, const struct seam_exact_row *row, bool value)
+void seam__exact_skyline_mark(struct seam_exact_skyline *skyline, const struct seam_exact_row *row, bool touched)
 {
 	uint32_t sections = skyline->window->sections;
 	uint32_t end = row->first + row->length;
 
-	mark(skyline, row->first, end < sections ? end : sections, value);
+	mark(skyline, row->first, end < sections ? end : sections, touched);
 	if (end > sections)
-		mark(skyline, 0, end - sections, value);
-}
-
-void seam__exact_skyline_touch(struct seam_exact_skyline *skyline, const struct seam_exact_row *row)
-{
-	mark_row(skyline, row, true);
-}
-
-void seam__exact_skyline_seen(struct seam_exact_skyline *skyline, const struct seam_exact_row *row)
-{
-	mark_row(skyline, row, false);
+		mark(skyline, 0, end - sections, touched);
 }
 
 uint32_t seam__exact_skyline_touched(const struct seam_exact_skyline *skyline)
@@ -111,7 +101,7 @@ static void touch_around(struct seam_exact_skyline *skyline, uint32_t first, uin
 
 	if (length + 2 < sections)
 		row = (struct seam_exact_row){seam__exact_before(skyline->window, first), length + 2};
-	mark_row(skyline, &row, true);
+	seam__exact_skyline_mark(skyline, &row, true);
 }
 
 void seam__exact_skyline_reset(struct seam_exact_skyline *skyline, uint64_t capacity_bytes)

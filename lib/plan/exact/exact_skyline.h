@@ -76,10 +76,9 @@ bool seam__exact_skyline_place(struct seam_exact_skyline *skyline, uint32_t item
  * case. */
 bool seam__exact_skyline_raise(struct seam_exact_skyline *skyline, uint32_t section, uint64_t level);
 
-/* Sections that have to be looked at: marks `row`; takes the marks of `row` away; finds a marked one (SEAM__ITEM_NONE:
- * there is none). */
-void seam__exact_skyline_touch(struct seam_exact_skyline *skyline, const struct seam_exact_row *row);
-void seam__exact_skyline_seen(struct seam_exact_skyline *skyline, const struct seam_exact_row *row);
+/* Sections that have to be looked at: marks `row`, or takes its marks away; finds a marked one (SEAM__ITEM_NONE: there
+ * is none). */
+void seam__exact_skyline_mark(struct seam_exact_skyline *skyline, const struct seam_exact_row *row, bool touched);
 uint32_t seam__exact_skyline_touched(const struct seam_exact_skyline *skyline);
 
 /* Back to when trail_count was `mark`. */

@@ -1,6 +1,7 @@
 /* plan_builder.c: see plan_builder.h. */
 #include "plan_builder.h"
 
+#include "bits.h"
 #include "check.h"
 #include "plan_format.h"
 #include "trace_error.h"
@@ -71,11 +72,6 @@ enum seam_rc seam__plan_builder_string(struct seam_plan_builder *builder, const 
 	return seam__strings_intern(&builder->strings, text, ret_offset);
 }
 
-static uint64_t chunks_of(const struct seam_plan_header *header, uint64_t bytes)
-{
-	return bytes / header->chunk_bytes + (bytes % header->chunk_bytes != 0);
-}
-
 /* What follows from the sections. False, with `error` filled, when something is too much for its field. */
 static int complete_header(struct seam_plan_builder *builder, struct seam_trace_error *error)
 {
@@ -88,8 +84,8 @@ static int complete_header(struct seam_plan_builder *builder, struct seam_trace_
 			return 0;
 		}
 	}
-	const uint64_t arena = chunks_of(header, header->arena_bytes);
-	const uint64_t lower = chunks_of(header, header->lower_bound_bytes);
+	const uint64_t arena = seam__bits_div_up(header->arena_bytes, header->chunk_bytes);
+	const uint64_t lower = seam__bits_div_up(header->lower_bound_bytes, header->chunk_bytes);
 	if (arena > UINT32_MAX || lower > UINT32_MAX) {
 		seam__trace_error_set(error, 0,
 			"the placement of %llu bytes has too many chunks of %llu bytes to number them",

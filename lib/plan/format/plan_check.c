@@ -40,11 +40,6 @@ static bool is_string(const struct checker *checker, uint32_t offset)
 	return seam__strings_begins(checker->plan->strings, checker->plan->header.string_bytes, offset);
 }
 
-static uint64_t chunks_of(const struct seam_plan_header *header, uint64_t bytes)
-{
-	return bytes / header->chunk_bytes + (bytes % header->chunk_bytes != 0);
-}
-
 /* Nothing of the sections is read before. */
 static bool check_whole(struct checker *checker)
 {
@@ -256,9 +251,9 @@ static bool check_records(struct checker *checker)
 static bool check_chunks(struct checker *checker)
 {
 	const struct seam_plan_header *header = &checker->plan->header;
-	if (chunks_of(header, header->lower_bound_bytes) != header->lower_bound_chunks)
+	if (seam__bits_div_up(header->lower_bound_bytes, header->chunk_bytes) != header->lower_bound_chunks)
 		return fail_header(checker, "L4", "the lower bound in chunks is not that in bytes");
-	if (chunks_of(header, header->arena_bytes) != header->arena_chunks)
+	if (seam__bits_div_up(header->arena_bytes, header->chunk_bytes) != header->arena_chunks)
 		return fail_header(checker, "L4", "the arena in chunks is not that in bytes");
 	return true;
 }
