@@ -619,7 +619,8 @@ def check_no_time() -> None:
     """Where something is not known there is a reason, and no number."""
     work = [["forward", "bfloat16", 10**12, 8, 1, 1]]
     table: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
-        ({}, {}, "none came to its end"),
+        ({"why": "alike"}, {}, "none came to its end"),
+        ({"why": "steps"}, {}, "there are none"),
         ({"work": work, "work_unknown": ["a kernel"]}, {}, "a kernel"),
         ({"work": [["forward", "float64", 1, 1, 1, 1]], "work_unknown": []}, {}, "multiplies float64"),
         ({"work": [["forward", "host", 0, 1 << 21, 1, 1]], "work_unknown": []}, {"pcie_gbs": None}, "2097152 bytes are copied"),

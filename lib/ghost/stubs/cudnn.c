@@ -476,7 +476,7 @@ int cudnnSetCTCLossDescriptor_v9(struct descriptor *loss, int computed_in, int n
 	return 0;
 }
 
-/* For each step of each sequence: forward and backward sums, for each place in a label and between them. */
+/* Two numbers for each step and place of a label or between: log_alpha, log_beta (PyTorch's LossCTC.cu has them). */
 static int tell_ctc(const struct descriptor *probabilities, int longest, size_t *size)
 {
 	*size = 2 * bytes_of(0) * (size_t)probabilities->sizes[0] * (size_t)probabilities->sizes[1] *
