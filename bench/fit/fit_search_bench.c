@@ -172,11 +172,12 @@ static void print_small(uint64_t problems, uint64_t seed)
 		struct tally tally = {0};
 		char name[16];
 		for (uint64_t i = blocks - 1; i < problems; i += BLOCKS_MOST) {
-			double seconds = 0, exact_seconds = 0;
+			double seconds, exact_seconds;
 			uint64_t work;
 			fit_draw(seed + i, blocks, &drawn);
 			uint64_t best_ns = brute_force(false, SEAM_FIT_AHEAD_MOST, &tally.recipes);
-			count(&tally, search(0, 0, &seconds, &work), best_ns, seconds);
+			uint64_t found_ns = search(0, 0, &seconds, &work);
+			count(&tally, found_ns, best_ns, seconds);
 			wrong += search(UINT64_MAX, 1, &exact_seconds, &work) != best_ns;
 		}
 		(void)snprintf(name, sizeof(name), "%u", blocks);
@@ -234,11 +235,12 @@ static void print_large(uint64_t problems, uint64_t seed)
 	for (uint32_t blocks = 50; blocks <= 100 && problems > 0; blocks += 50) {
 		struct tally tally = {0};
 		for (uint64_t i = 0; i < problems; i++) {
-			double seconds = 0, more_seconds = 0;
+			double seconds, more_seconds;
 			uint64_t work, more_work;
 			fit_draw(seed + i, blocks, &drawn);
 			uint64_t found_ns = search(0, 0, &seconds, &work);
-			count(&tally, found_ns, search(LARGE_WORK * work, 0, &more_seconds, &more_work), seconds);
+			uint64_t best_ns = search(LARGE_WORK * work, 0, &more_seconds, &more_work);
+			count(&tally, found_ns, best_ns, seconds);
 		}
 		uint64_t found = tally.fit - tally.missed;
 		printf("| %u | %zu | %zu | %zu | %zu | %.2f %% | %.2f %% | %.3f | %.3f |\n", blocks,

@@ -53,13 +53,13 @@ unnamed() {
 	done
 }
 
-for command in convert draw info machines replay verify what-if; do
+for command in convert draw fit info machines replay verify what-if; do
 	ok "the manual names $command" grep -q "^.SS seam $(echo "$command" | sed 's/-/\\\\-/')" "$root/tools/seam.1"
 	unnamed $command >unnamed.txt
 	cat unnamed.txt
 	ok "the manual names every option of $command" test ! -s unnamed.txt
 done
-ok 'the help names every command' sh -c '"$0" --help >help.txt; for c in convert info machines replay what-if; do grep -q "^  $c " help.txt || exit 1; done' "$seam"
+ok 'the help names every command' sh -c '"$0" --help >help.txt; for c in convert fit info machines replay what-if; do grep -q "^  $c " help.txt || exit 1; done' "$seam"
 
 ok 'info: the device' shows 'emulated device' "$seam" info --conf backend:emu_book
 ok 'info: an option as given' shows '^  chunk_bytes  *4M$' "$seam" info --conf backend:emu_book,chunk_bytes:4M
