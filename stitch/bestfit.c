@@ -8,6 +8,11 @@
 #include "change.h"
 #include "check.h"
 
+/* Of the pool: where it has to grow, free chunks of at most one of them are left as they are. What is stitched is cut
+ * out of free extents, whose ends wait beside it until it is free again, and that costs more. What is left serves the
+ * next request, so that it is never more than this. Figures: bench/results/ablation.md, "Little that is free". */
+#define LEFT_ALONE_PARTS UINT64_C(512)
+
 /* What has been tried for one request, from cheap to dear. */
 enum stage {
 	STAGE_NORMAL,
@@ -225,8 +230,9 @@ static enum seam_rc stitch(
 	return rc;
 }
 
-/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view: whichever
- * needs less, or, if growth is favoured, the latter. SEAM_BUSY: the device refused that. */
+/* S4: only what is missing, either to what can be stitched or to the free block at the end of the home view: the latter
+ * where that leaves hardly any free chunks, or if growth is favoured; else whichever needs less. SEAM_BUSY: the device
+ * refused growth that was favoured. */
 static enum seam_rc grow(
 	struct seam_engine *engine, struct attempt *attempt, uint64_t stitchable_bytes, bool growth_is_favoured)
 {
@@ -237,7 +243,9 @@ static enum seam_rc grow(
 	/* A piece below the fragmentation limit would not be stitched: neither would the next one. */
 	uint64_t least = attempt->stage == STAGE_NORMAL ? engine->policy.fragmentation_limit_bytes : 0;
 	uint64_t to_stitch = seam__bits_align_up(seam__bits_max(missing, least), engine->memory.granularity_bytes);
-	const bool end = growth_is_favoured || !may_stitch(engine, attempt) || at_end <= to_stitch;
+	const uint64_t left_bytes =
+		attempt->stage == STAGE_NORMAL ? engine->memory.reserved_bytes / LEFT_ALONE_PARTS : 0;
+	const bool end = growth_is_favoured || !may_stitch(engine, attempt) || at_end <= to_stitch + left_bytes;
 	if (seam__memory_room(&engine->memory) < (end ? at_end : to_stitch))
 		return SEAM_OOM_DEVICE; /* known before anything is created in vain */
 	if (!attempt->grown)

@@ -28,9 +28,9 @@ static inline void expect_whole(void)
 	cr_expect_eq(seam__emu_violations_all(driver), 0, "%s", seam__emu_violation_text(driver));
 }
 
-static inline void open_engine(const struct seam_policy *policy)
+static inline void open_engine_of(const struct seam_policy *policy, uint64_t capacity_bytes)
 {
-	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = MIB(1024)};
+	const struct seam_emu_config config = {.memory = SEAM_EMU_BOOK, .capacity_bytes = capacity_bytes};
 	cr_assert_eq(seam__emu_create(&config, NULL, 0, &driver), SEAM_OK);
 	meta = seam__meta_create(0);
 	cr_assert_not_null(meta);
@@ -38,6 +38,11 @@ static inline void open_engine(const struct seam_policy *policy)
 	cr_assert_eq(seam__engine_init(&engine, driver, meta, policy, &props), SEAM_OK);
 	cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &stream_a), 0);
 	cr_assert_eq(seam__drv_stream_create(driver, SEAM_STREAM_NONBLOCKING, &stream_b), 0);
+}
+
+static inline void open_engine(const struct seam_policy *policy)
+{
+	open_engine_of(policy, MIB(1024));
 }
 
 /* I11 at the end of every test. */

@@ -8,6 +8,11 @@ static void set_up(void)
 	open_engine(&(struct seam_policy){.chunk_bytes = MIB(2), .small_bytes = MIB(1)});
 }
 
+static void set_up_large(void)
+{
+	open_engine_of(&(struct seam_policy){.chunk_bytes = MIB(2), .small_bytes = MIB(1)}, MIB(2048));
+}
+
 TestSuite(growth, .init = set_up, .fini = close_engine);
 
 Test(growth, at_the_end_only_what_the_tail_lacks)
@@ -32,6 +37,54 @@ Test(growth, stitches_where_that_needs_less)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(8), "2 MiB were missing");
 	cr_expect_eq(engine.counts.s4, 3);
 	cr_expect_eq(engine.counts.s3, 0, "a request counts once");
+}
+
+/* A pool of 1 GiB whose last block has free chunks before it: so many of them. A 512th of the pool is one. */
+static void make_gap_in_a_gib(unsigned chunks)
+{
+	struct seam_block *large = alloc(1024 - 2 * chunks - 2), *gap = alloc(2 * chunks), *end = alloc(2);
+	(void)large;
+	(void)end;
+	give(gap);
+	cr_assert_eq(engine.memory.reserved_bytes, MIB(1024));
+}
+
+Test(growth, leaves_hardly_any_free_memory_where_it_is, .init = set_up_large)
+{
+	make_gap_in_a_gib(1);
+	cr_expect_not(alloc(8)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(1032), "all of the request");
+	cr_expect_eq(alloc(2)->view->stitched, false);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(1032), "the free chunk serves the next");
+}
+
+Test(growth, stitches_more_than_a_512th_of_the_pool, .init = set_up_large)
+{
+	make_gap_in_a_gib(2);
+	cr_expect(alloc(8)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(1028));
+}
+
+Test(growth, leaves_nothing_where_the_device_has_no_room_for_all, .init = set_up_large)
+{
+	make_gap_in_a_gib(1);
+	engine.memory.capacity_bytes = MIB(1030);
+	cr_expect(alloc(8)->view->stitched);
+	cr_expect_eq(engine.memory.reserved_bytes, MIB(1030));
+	cr_expect_eq(engine.counts.retries, 0, "nothing was waited for");
+}
+
+Test(growth, leaves_nothing_where_the_device_refuses, .init = set_up_large)
+{
+	for (uint64_t nth = 1; nth <= 4; nth++) { /* of the four chunks */
+		make_gap_in_a_gib(1);
+		seam__driver_fail_at(driver, nth, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
+		cr_expect(alloc(8)->view->stitched, "create %lu", (unsigned long)nth);
+		seam__driver_fail_at(driver, 0, 0, 0);
+		cr_expect_eq(engine.memory.reserved_bytes, MIB(1030));
+		close_engine();
+		set_up_large();
+	}
 }
 
 Test(growth, fills_holes_first)
