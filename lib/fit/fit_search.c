@@ -184,7 +184,7 @@ static void seed_all(struct explorer *explorer)
 static bool change_numbers(const struct explorer *explorer, struct seam_fit_guess *guess, uint64_t number)
 {
 	static const int8_t changes[NUMBER_CHANGES][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, -1}, {-1, 1}};
-	int64_t step = 1ll << (explorer->scales - 1 - number / NUMBER_CHANGES);
+	int64_t step = (int64_t)(UINT64_C(1) << (explorer->scales - 1 - number / NUMBER_CHANGES));
 	int64_t stays = (int64_t)guess->stays + step * changes[number % NUMBER_CHANGES][0];
 	int64_t buffers = (int64_t)guess->buffers + step * changes[number % NUMBER_CHANGES][1];
 	int64_t comes = (int64_t)explorer->guesser->coming - stays;
