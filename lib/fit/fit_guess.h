@@ -10,7 +10,7 @@
 #include "fit_maker.h"
 #include "fit_timer.h"
 
-#define SEAM_FIT_AHEAD_MOST 4u /* visits that copies have time for, at most: bench/results/fit.md */
+#define SEAM_FIT_AHEAD_MOST 4u /* visits that copies have time for, at most: not measured yet */
 
 struct seam_fit_guess {
 	uint8_t *treatments;
