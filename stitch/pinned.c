@@ -236,6 +236,7 @@ void seam__pinned_walk(
 {
 	struct seam_cache_view shown;
 	bool more = true;
+	const bool counted = seam__pinned_ahead_begin(&pinned->ahead);
 	stop(&pinned->engine);
 	const struct seam_view *view = view_behind(&pinned->engine.memory, 0);
 	for (; view != NULL && more; view = view_behind(&pinned->engine.memory, view->va)) {
@@ -250,6 +251,7 @@ void seam__pinned_walk(
 		}
 	}
 	go(&pinned->engine);
+	seam__pinned_ahead_end(&pinned->ahead, counted);
 }
 
 void seam__pinned_get_stats(struct seam_pinned *pinned, struct seam_cache_stats *ret_stats)

@@ -2,7 +2,7 @@
  *
  * Pinning takes time by the page: a program that will want tens of GiB has them made while it loads its weights. One
  * chunk is made after the other, each under one hold of `change`, and none is begun while a request is being served:
- * a request waits for one chunk at most. What was made is free memory of the common group like any other.
+ * a request waits for one chunk at most. The result is free memory of the common group like any other.
  *
  * Not here: which memory, and its pool (pinned.h).
  *
@@ -27,11 +27,12 @@ struct seam_pinned_ahead {
 	struct seam_cond condition;   /* no request is being served any more, or the aim is another */
 	pthread_t thread;             /* mutex; if `joins` */
 	bool joins;                   /* mutex; a thread was started and is to be joined */
+	bool works;                   /* mutex; the thread makes chunks */
 	bool renewed;                 /* mutex; the aim is another than the thread has seen */
-	_Atomic bool works;           /* it makes chunks; written under mutex */
-	_Atomic uint32_t asking;      /* requests that are being served, of those that came while it works */
-	_Atomic uint64_t aim_bytes;   /* what is to be reserved; 0: nothing is to be made */
-	_Atomic uint64_t short_bytes; /* the last aim that memory did not suffice for; 0: it did */
+	_Atomic uint32_t makers;      /* who make chunks: the thread, and callers that wait; written under mutex */
+	_Atomic uint32_t asking;      /* requests that are being served, of those that came while there are makers */
+	_Atomic uint64_t aim_bytes;   /* so much is to be reserved; 0: nothing is to be made; written under mutex */
+	_Atomic uint64_t short_bytes; /* the aim, if memory did not suffice for it; else 0; written under mutex */
 };
 
 /* engine outlives it. Errors: SEAM_OOM_META. */
@@ -48,10 +49,10 @@ SEAM_MUST_USE enum seam_rc seam__pinned_ahead_aim(struct seam_pinned_ahead *ahea
 /* No chunk is begun from here on until the next aim. */
 void seam__pinned_ahead_stop(struct seam_pinned_ahead *ahead);
 
-/* Around whatever a request does. The result of begin is for end. */
+/* Around all that a request does. The result of begin is for end. */
 static inline bool seam__pinned_ahead_begin(struct seam_pinned_ahead *ahead)
 {
-	const bool counts = atomic_load_explicit(&ahead->works, memory_order_relaxed);
+	const bool counts = atomic_load_explicit(&ahead->makers, memory_order_relaxed) != 0;
 	if (counts)
 		atomic_fetch_add(&ahead->asking, 1);
 	return counts;

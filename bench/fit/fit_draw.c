@@ -28,7 +28,7 @@ static uint64_t part(uint64_t *state, uint64_t of, uint64_t low, uint64_t high)
 	return of / 100 * (low + below(state, high - low + 1));
 }
 
-/* What a block is like: forward and backward pass under each treatment, its weights. */
+/* A block: forward and backward pass under each treatment, its weights. */
 struct kind {
 	struct seam_fit_curve forward[SEAM_FIT_TREATMENTS], backward[SEAM_FIT_TREATMENTS];
 	struct seam_fit_block block;

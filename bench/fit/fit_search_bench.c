@@ -47,7 +47,7 @@ static uint64_t search(uint64_t work_limit, uint32_t exact, double *ret_seconds,
 	return ns;
 }
 
-/* Which chunks come: all but the first ones, or any. */
+/* The chunks that come: all but the first ones, or any. */
 struct every {
 	struct seam_fit_maker maker;
 	struct seam_fit_timer timer;
@@ -194,7 +194,7 @@ static void print_small(uint64_t problems, uint64_t seed)
 		all.fit > 0 ? 100 * (double)all.optimal / (double)all.fit : 0, (size_t)wrong);
 }
 
-/* What the rules of the search's recipes cost. */
+/* The cost of the rules of the search's recipes. */
 static void print_rules(uint64_t problems, uint64_t seed)
 {
 	struct tally first = {0}, one = {0}, two = {0}, more = {0};

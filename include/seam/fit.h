@@ -35,7 +35,7 @@
  * - FS4: what is swapped out leaves behind its forward pass and is back before its backward pass, once
  * - FS5: gradients of a chunk that comes leave behind the backward passes that make them, once a micro-batch, before
  * its step; where the program needs all gradients for a step (SEAM_FIT_CLIPS), before any step
- * - FS6: every byte taken is returned by the end
+ * - FS6: every byte that copies and chunks take is returned by the end
  * - FS7: the level never exceeds the stated peak, nor host bytes the stated host bytes
  */
 #ifndef SEAM_FIT_H
@@ -118,7 +118,8 @@ struct seam_fit_machine {
 #define SEAM_FIT_OPERATIONS_MOST (1u << 14) /* visits times micro_batches, blocks, chunks: at most so many each */
 #define SEAM_FIT_BYTES_MOST (1ull << 40)    /* of one number of the problem, but the budgets */
 #define SEAM_FIT_NS_MOST (1ull << 40)       /* likewise */
-#define SEAM_FIT_SPEED_LEAST (1ull << 24)   /* of copies, bytes a second */
+#define SEAM_FIT_SPEED_LEAST (1ull << 27)   /* of copies, bytes a second; both ways at least a 16th of one way */
+#define SEAM_FIT_COPY_NS_MOST (1ull << 32)
 
 /* All arrays are the caller's and only read. */
 struct seam_fit_problem {
@@ -135,7 +136,7 @@ struct seam_fit_problem {
 	uint64_t host_budget_bytes; /* of pinned host memory; 0: no limit */
 };
 
-/* Whether a problem is one: its sizes, its numbers, the limits, one forward and one backward pass of each block, chunks
+/* Checks a problem: its sizes, its numbers, the limits, one forward and one backward pass of each block, chunks
  * in the order of their first visits. Errors: SEAM_INVALID, with `error` saying why in a line; SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_fit_problem_check(
 	const struct seam_fit_problem *problem, char *error, size_t error_bytes);
@@ -174,7 +175,7 @@ struct seam_fit_op {
 struct seam_fit_schedule {
 	uint32_t op_count;
 	const struct seam_fit_op *ops;
-	uint64_t first_bytes; /* the level at the begin, and at the end */
+	uint64_t first_bytes; /* the level at the begin */
 	uint64_t peak_bytes;
 	uint32_t peak_op;
 	uint64_t host_bytes; /* pinned: of chunks that come, and the most that is swapped out at a time */
@@ -200,7 +201,7 @@ struct seam_fit_span {
 	int64_t begin_ns, end_ns;
 };
 
-/* What is predicted of an iteration in a row of equal ones. */
+/* Of an iteration behind an equal one: the second of two. */
 struct seam_fit_prediction {
 	uint64_t ns;           /* from the end of one iteration to that of the next */
 	uint64_t compute_ns;   /* of that: visits and steps on the device, without what is recomputed */
@@ -213,7 +214,8 @@ struct seam_fit_prediction {
 };
 
 /* Times a schedule: two iterations, of which the second counts. spans: op_count of them, or NULL.
- * Errors: SEAM_INVALID (the problem; a schedule whose operations wait for each other or for none that is there),
+ * Errors: SEAM_INVALID (the problem; a schedule that is too long, whose operations wait for
+ * none that is there, or copy on a machine that cannot),
  * SEAM_OOM_META. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_fit_simulate(const struct seam_fit_problem *problem,
 	const struct seam_fit_schedule *schedule, struct seam_fit_span *spans,
@@ -224,7 +226,9 @@ struct seam_fit_options {
 	size_t struct_bytes; /* sizeof(struct seam_fit_options) */
 	uint64_t work_limit; /* simulated operations, the measure of work; 0: a default that 100 blocks take 0.1 s with
 			      */
-	uint32_t exact;      /* not 0: the fastest of all recipes, by branch and bound; for a few blocks */
+	uint32_t exact;      /* not 0: by branch and bound, for a few blocks: no other recipe that the search may choose
+			      is faster. Of chunks that may come those that stay are the first ones, and `ahead` is at
+			      most 4: bench/results/fit.md */
 };
 
 struct seam_fit_point {

@@ -275,7 +275,7 @@ static void put_ahead(struct seam_text *text, const struct seam_pinned_ahead *ah
 	if (short_bytes != 0)
 		seam__text_printf(
 			text, ", and ran short of the %s to be pinned ahead", seam__text_size(size, short_bytes));
-	else if (atomic_load(&ahead->works))
+	else if (aim_bytes != 0 && atomic_load(&ahead->makers) != 0)
 		seam__text_printf(text, ", being pinned ahead up to %s", seam__text_size(size, aim_bytes));
 }
 

@@ -45,7 +45,7 @@ struct walk {
 	uint64_t out_bytes, host_bytes;
 };
 
-/* What an operation does to memory, as this file accounts. */
+/* An operation's effect on memory, as this file accounts. */
 struct effect {
 	uint64_t top;
 	int64_t net;
@@ -157,7 +157,9 @@ static const char *walk_visit(struct walk *walk, uint32_t number, struct effect 
 		return "FS1";
 	const struct seam_fit_visit *visit = &walk->problem->visits[due];
 	uint32_t treatment = visit->block == SEAM_FIT_NONE ? 0 : walk->recipe->treatments[visit->block];
-	if (op->ns != visit->under[treatment].compute_ns || op->bytes != 0)
+	uint32_t micro_batch =
+		walk->visits < in_passes ? walk->visits / walk->pass_visits : walk->problem->micro_batches - 1;
+	if (op->ns != visit->under[treatment].compute_ns || op->bytes != 0 || op->micro_batch != micro_batch)
 		return "FS1";
 	*effect = (struct effect){visit->under[treatment].top_bytes, visit->under[treatment].net_bytes};
 	const char *broken = visit->chunk == SEAM_FIT_NONE ? NULL : walk_chunk_of_visit(walk, number, visit, effect);
@@ -339,7 +341,7 @@ static const char *walk_op(struct walk *walk, uint32_t number)
 	return NULL;
 }
 
-/* What holds before the first operation. */
+/* The state before the first operation. */
 static const char *begin(struct walk *walk)
 {
 	const struct seam_fit_problem *problem = walk->problem;
@@ -376,7 +378,7 @@ static const char *begin(struct walk *walk)
 		: "FS7";
 }
 
-/* What holds behind the last one. */
+/* The rules that hold behind the last one. */
 static const char *finish(const struct walk *walk)
 {
 	const struct seam_fit_problem *problem = walk->problem;
@@ -404,20 +406,23 @@ static const char *finish(const struct walk *walk)
 	}
 	if (walk->level != (int64_t)walk->schedule->first_bytes + net)
 		return "FS6";
-	return host_bytes > walk->schedule->host_bytes ? "FS7" : NULL;
+	return host_bytes > walk->schedule->host_bytes || walk->schedule->peak_op >= walk->schedule->op_count ? "FS7"
+													      : NULL;
 }
 
 static bool is_recipe(const struct seam_fit_problem *problem, const struct seam_fit_recipe *recipe)
 {
-	if (recipe == NULL || (recipe->treatments == NULL && problem->block_count > 0) ||
+	if (recipe == NULL || recipe->buffers == 0 || recipe->ahead == 0 ||
+		(recipe->treatments == NULL && problem->block_count > 0) ||
 		(recipe->comes == NULL && problem->chunk_count > 0))
 		return false;
 	for (uint32_t i = 0; i < problem->block_count; i++)
 		if (recipe->treatments[i] >= SEAM_FIT_TREATMENTS ||
-			!(problem->blocks[i].allowed & 1u << recipe->treatments[i]))
+			!(problem->blocks[i].allowed & 1u << recipe->treatments[i]) ||
+			(problem->machine.up == 0 && problem->blocks[i].swap_bytes[recipe->treatments[i]] > 0))
 			return false;
 	for (uint32_t i = 0; i < problem->chunk_count; i++)
-		if (recipe->comes[i] && problem->chunks[i].must_stay)
+		if (recipe->comes[i] && (problem->chunks[i].must_stay || problem->machine.up == 0))
 			return false;
 	return true;
 }

@@ -1,4 +1,4 @@
-/* fit_exact.c: the fastest recipe of all, by branch and bound over the treatments of blocks.
+/* fit_exact.c: the fastest recipe that the search may choose, by branch and bound over the treatments of blocks.
  *
  * Of blocks that have none yet, the least of each number counts: of compute and copies for the time, of curves for the
  * memory. Not here: the search for many blocks (fit_search.c).
@@ -25,7 +25,7 @@ static bool may_be(const struct proof *proof, uint32_t block, uint32_t treatment
 	return proof->guesser->problem->blocks[block].allowed >> treatment & 1;
 }
 
-static uint64_t seconds_of(uint64_t bytes, uint64_t speed)
+static uint64_t ns_of(uint64_t bytes, uint64_t speed)
 {
 	return speed == 0 ? 0 : (uint64_t)((double)bytes * 1e9 / (double)speed);
 }
@@ -34,7 +34,7 @@ static uint64_t seconds_of(uint64_t bytes, uint64_t speed)
 static bool is_too_slow(const struct proof *proof)
 {
 	const struct seam_fit_problem *problem = proof->guesser->problem;
-	uint64_t compute_ns = 0, swapped = 0;
+	uint64_t compute_ns = 0, up_ns = 0, down_ns = 0;
 	for (uint32_t i = 0; i < problem->visit_count; i++) {
 		const struct seam_fit_visit *visit = &problem->visits[i];
 		uint64_t least = UINT64_MAX;
@@ -48,9 +48,9 @@ static bool is_too_slow(const struct proof *proof)
 		for (uint32_t t = 0; t < SEAM_FIT_TREATMENTS; t++)
 			if (may_be(proof, i, t) && problem->blocks[i].swap_bytes[t] < least)
 				least = problem->blocks[i].swap_bytes[t];
-		swapped += least * problem->micro_batches;
+		up_ns += ns_of(least, problem->machine.up) * problem->micro_batches;
+		down_ns += ns_of(least, problem->machine.down) * problem->micro_batches;
 	}
-	uint64_t up_ns = seconds_of(swapped, problem->machine.up), down_ns = seconds_of(swapped, problem->machine.down);
 	return compute_ns >= proof->best_ns || up_ns >= proof->best_ns || down_ns >= proof->best_ns;
 }
 
@@ -80,6 +80,10 @@ static void look_at(struct proof *proof)
 {
 	struct seam_fit_guesser *guesser = proof->guesser;
 	uint64_t bound_ns;
+	if (guesser->work > proof->work_limit) {
+		proof->rc = SEAM_UNSUPPORTED;
+		return;
+	}
 	if (!seam__fit_guess_make(guesser, &proof->guess, &bound_ns) ||
 		guesser->schedule.peak_bytes > guesser->problem->budget_bytes || bound_ns >= proof->best_ns)
 		return;
@@ -96,8 +100,8 @@ static void look_at(struct proof *proof)
 static void look_at_all(struct proof *proof)
 {
 	uint32_t coming = proof->guesser->coming;
-	for (uint32_t comes = 0; comes <= coming; comes++)
-		for (uint32_t buffers = comes > 0 ? comes : 1; buffers > 0; buffers--)
+	for (uint32_t comes = 0; comes <= coming && proof->rc == SEAM_OK; comes++)
+		for (uint32_t buffers = comes > 0 ? comes : 1; buffers > 0 && proof->rc == SEAM_OK; buffers--)
 			for (uint32_t ahead = 1; ahead <= SEAM_FIT_AHEAD_MOST && proof->rc == SEAM_OK; ahead++) {
 				proof->guess.stays = coming - comes;
 				proof->guess.buffers = buffers;

@@ -1,4 +1,5 @@
 /* fit_front.c: see fit_front.h. */
+#include "check.h"
 #include "fit_front.h"
 
 #include <string.h>
@@ -102,6 +103,7 @@ static size_t front_bytes(size_t points, const struct seam_fit_problem *problem)
 enum seam_rc seam__fit_best_publish(const struct seam_fit_best *best, const struct seam_fit_problem *problem,
 	uint64_t budget_bytes, struct seam_fit_front **ret_front)
 {
+	SEAM_ASSERT(seam__fit_best_check(best) == NULL);
 	size_t count = seam__fit_best_above(best, budget_bytes);
 	size_t bytes = front_bytes(count, problem);
 	struct seam_fit_front *front = seam__meta_alloc(seam__meta_process(), bytes);

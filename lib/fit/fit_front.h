@@ -24,7 +24,7 @@ struct seam_fit_best {
 	uint32_t block_count;
 };
 
-/* Whether something of these bytes and this time, or more, is of no use. */
+/* True: something of these bytes and this time, or more, is of no use. */
 bool seam__fit_best_covers(const struct seam_fit_best *best, uint64_t bytes, uint64_t ns, uint64_t copies);
 
 /* Puts a guess in, whose treatments are copied, and those out that it beats, unless it is covered. SEAM_OOM_META. */

@@ -33,7 +33,7 @@ struct seam_fit_guesser {
 SEAM_MUST_USE enum seam_rc seam__fit_guesser_init(
 	struct seam_fit_guesser *guesser, const struct seam_fit_problem *problem, struct seam_region *region);
 
-/* Which chunks come if so many stay, of chunk_count bytes. */
+/* The chunks that come if so many stay: chunk_count bytes. */
 void seam__fit_guess_comes(const struct seam_fit_problem *problem, uint32_t stays, uint8_t *comes);
 
 /* Its schedule and a bound of its time. false: it is no recipe, or takes more host memory than there is. Counts as

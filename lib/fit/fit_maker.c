@@ -121,7 +121,7 @@ static void drop_chunk(struct seam_fit_maker *maker, uint32_t at, uint32_t micro
 static void load_chunk(struct seam_fit_maker *maker, uint32_t chunk, uint32_t micro_batch)
 {
 	uint64_t bytes = maker->problem->chunks[chunk].weight_bytes;
-	/* What it waits for of the iteration before has a number later: see add_host_step() and seam__fit_make(). */
+	/* An operation of the iteration before has a number later: see add_host_step() and seam__fit_make(). */
 	maker->load[chunk] = add(maker,
 		&(struct seam_fit_op){
 			.kind = SEAM_FIT_LOAD,
@@ -189,8 +189,8 @@ static uint64_t swap_bytes(const struct seam_fit_maker *maker, uint32_t block)
 	return block == SEAM_FIT_NONE ? 0 : maker->problem->blocks[block].swap_bytes[maker->recipe->treatments[block]];
 }
 
-/* What is needed `ahead` visits from here begins to come back; so does what is nearer and has been given back just now,
- * or not at all yet. */
+/* Bytes that are needed `ahead` visits from here begin to come back; so does what is nearer and has been given back
+ * just now, or not at all yet. */
 static void bring_back(struct seam_fit_maker *maker, uint32_t position)
 {
 	uint32_t pass_begin = position - position % maker->pass_visits;
@@ -251,7 +251,8 @@ static void add_visit(struct seam_fit_maker *maker, uint32_t number, uint32_t mi
 		});
 }
 
-/* What a block sends away leaves behind its forward pass. It is given back before its backward pass at the latest. */
+/* Bytes that a block sends away leave behind its forward pass. It is given back before its backward pass at the latest.
+ */
 static void send_away(struct seam_fit_maker *maker, uint32_t position, uint32_t block, uint64_t bytes)
 {
 	uint32_t due = position + 1 + maker->ahead;

@@ -27,7 +27,8 @@ static bool is_speed(uint64_t alone, uint64_t both)
 {
 	if (alone == 0)
 		return both == 0;
-	return alone <= SEAM_FIT_BYTES_MOST * 1024 && both >= SEAM_FIT_SPEED_LEAST && both <= alone;
+	return alone <= SEAM_FIT_BYTES_MOST * 1024 && both >= SEAM_FIT_SPEED_LEAST && both <= alone &&
+		both >= alone / 16;
 }
 
 static enum seam_rc check_numbers(const struct seam_fit_problem *problem, const struct finding *finding)
@@ -41,8 +42,9 @@ static enum seam_rc check_numbers(const struct seam_fit_problem *problem, const 
 	if ((problem->flags & ~SEAM_FIT_PROBLEM_FLAGS) != 0)
 		return bad_problem(finding, "unknown flags");
 	if (!is_speed(machine->up, machine->up_both) || !is_speed(machine->down, machine->down_both) ||
-		(machine->up == 0) != (machine->down == 0) || machine->copy_ns > SEAM_FIT_NS_MOST)
-		return bad_problem(finding, "speeds of copies out of range, or both ways faster than one way");
+		(machine->up == 0) != (machine->down == 0) || machine->copy_ns > SEAM_FIT_COPY_NS_MOST)
+		return bad_problem(finding,
+			"speeds of copies out of range, or both ways faster than one way, or below a 16th of it");
 	if (problem->base_bytes > SEAM_FIT_BYTES_MOST)
 		return bad_problem(finding, "base_bytes out of range");
 	return SEAM_OK;

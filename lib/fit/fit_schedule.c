@@ -54,15 +54,20 @@ void seam_fit_schedule_free(struct seam_fit_schedule *schedule)
 			sizeof(*schedule) + schedule->op_count * sizeof(*schedule->ops));
 }
 
+#define OPERATIONS_MOST                                                                              \
+	(16 * SEAM_FIT_OPERATIONS_MOST) /* each takes 2^43 ns at most: two iterations are below 2^63 \
+					 */
+
 /* Of a schedule that a user may have made. */
 static bool can_be_timed(const struct seam_fit_problem *problem, const struct seam_fit_schedule *schedule)
 {
 	if (schedule == NULL || (schedule->ops == NULL && schedule->op_count > 0) ||
-		schedule->op_count > UINT32_MAX / 2)
+		schedule->op_count > OPERATIONS_MOST)
 		return false;
 	for (uint32_t i = 0; i < schedule->op_count; i++) {
 		const struct seam_fit_op *op = &schedule->ops[i];
 		if (op->lane >= SEAM_FIT_LANES || op->ns > SEAM_FIT_NS_MOST || op->bytes > SEAM_FIT_BYTES_MOST ||
+			((op->lane == SEAM_FIT_UP || op->lane == SEAM_FIT_DOWN) && problem->machine.up == 0) ||
 			(op->kind == SEAM_FIT_VISIT && op->subject >= problem->visit_count))
 			return false;
 		for (uint32_t j = 0; j < 2; j++)

@@ -69,7 +69,7 @@ static enum seam_rc grow_seen(struct explorer *explorer)
 	return SEAM_OK;
 }
 
-/* Whether a guess is new; it is not any more then. */
+/* True if a guess is new; it is not any more then. */
 static bool is_new(struct explorer *explorer)
 {
 	if (2 * explorer->seen_count >= explorer->seen_room && explorer->rc == SEAM_OK)
@@ -99,7 +99,7 @@ static void look_at(struct explorer *explorer)
 	explorer->rc = seam__fit_best_add(explorer->best, &explorer->guess, &prediction, copies);
 }
 
-/* What a block gives back for a nanosecond of its forward pass that runs again. */
+/* Bytes that a block gives back for a nanosecond of its forward pass that runs again. */
 static double merit(const struct seam_fit_visit *forward)
 {
 	const struct seam_fit_curve *kept = &forward->under[SEAM_FIT_KEEP],

@@ -1,6 +1,7 @@
 /* fit_timer.h: when the operations of a schedule run, and what an iteration takes.
  *
- * Not here: making schedules (fit_maker.h). Whole numbers all through, so that every machine predicts the same.
+ * Not here: making schedules (fit_maker.h). Whole numbers, and IEEE doubles for copies, so that every machine predicts
+ * the same.
  * No locks: one thread at a time.
  */
 #ifndef SEAM_FIT_TIMER_H

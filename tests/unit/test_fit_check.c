@@ -206,7 +206,7 @@ Test(fit_check, a_schedule_of_another_recipe)
 	cr_expect_not_null(seam_fit_check(&problem, &recipe, &changed));
 }
 
-/* What one changed number makes of a schedule is refused, or is as good. */
+/* A schedule with one changed number is refused, or can be timed. */
 Test(fit_check, any_operation_may_be_changed, .timeout = 60)
 {
 	uint64_t state = 7;
@@ -217,10 +217,10 @@ Test(fit_check, any_operation_may_be_changed, .timeout = 60)
 		uint32_t *field = fields[program_between(&state, 0, 4)];
 		*field = program_chance(&state, 20) ? (uint32_t)program_random(&state)
 						    : program_between(&state, 0, made->op_count);
-		(void)seam_fit_check(&problem, &recipe, &changed);
+		const char *broken = seam_fit_check(&problem, &recipe, &changed);
 		struct seam_fit_prediction prediction;
 		enum seam_rc rc = seam_fit_simulate(&problem, &changed, NULL, &prediction);
-		cr_expect(rc == SEAM_OK || rc == SEAM_INVALID);
+		cr_expect(rc == SEAM_OK || (rc == SEAM_INVALID && broken != NULL));
 		*op = made->ops[number];
 	}
 }
@@ -258,9 +258,9 @@ Test(fit_check, what_is_no_problem_is_named)
 	problem.flags = 4;
 	expect_no_problem("unknown flags");
 	problem.machine.up_both = problem.machine.up + 1;
-	expect_no_problem("speeds of copies out of range, or both ways faster than one way");
+	expect_no_problem("speeds of copies out of range, or both ways faster than one way, or below a 16th of it");
 	problem.machine.down = problem.machine.down_both = 0;
-	expect_no_problem("speeds of copies out of range, or both ways faster than one way");
+	expect_no_problem("speeds of copies out of range, or both ways faster than one way, or below a 16th of it");
 	problem.base_bytes = SEAM_FIT_BYTES_MOST + 1;
 	expect_no_problem("base_bytes out of range");
 	chunks[1].host_bytes = SEAM_FIT_BYTES_MOST;

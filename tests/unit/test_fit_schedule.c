@@ -163,7 +163,7 @@ Test(fit_schedule, copies_both_ways_share_the_bus)
 	cr_expect_eq(prediction.copy_wait_ns, 150);
 }
 
-Test(fit_schedule, operations_that_wait_for_each_other_are_no_schedule)
+Test(fit_schedule, an_operation_that_waits_for_none_is_no_schedule)
 {
 	const struct seam_fit_op ops[] = {
 		{.kind = SEAM_FIT_VISIT, .lane = SEAM_FIT_COMPUTE, .after = {SEAM_FIT_NONE, 1}, .ns = 100},

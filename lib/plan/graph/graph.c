@@ -122,8 +122,12 @@ static enum seam_rc find_stream(struct seam_graph *graph, uint64_t stream, uint3
 {
 	enum seam_rc rc = seam__idmap_number(&graph->stream_numbers, stream, ret_number);
 
-	return rc == SEAM_OK && *ret_number == graph->streams.count ? seam__grow_append(&graph->streams, &stream, 1)
-								    : rc;
+	if (rc != SEAM_OK || *ret_number != graph->streams.count)
+		return rc;
+	rc = seam__grow_append(&graph->streams, &stream, 1);
+	if (rc != SEAM_OK)
+		seam__idmap_remove(&graph->stream_numbers, stream);
+	return rc;
 }
 
 enum seam_rc seam__graph_add_node(struct seam_graph *graph, const char *name, size_t name_bytes, uint64_t stream)

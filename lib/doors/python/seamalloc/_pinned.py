@@ -62,7 +62,7 @@ def host_prepare(nbytes: int, wait: bool = False) -> None:
     A request that comes meanwhile waits for one chunk at most. report() says how far it came. wait: returns when it is done. Raises Error where pinned memory is not stitched
     (SEAM_CONF=host_stitch:1), and, when it waits, where memory runs out.
     """
-    if nbytes < 0:
+    if not 0 <= nbytes < 1 << 63:
         raise Error(f"{nbytes} bytes cannot be pinned")
     _torch.require_device(_torch.torch())
     device = _torch.current_device()
