@@ -265,7 +265,11 @@ enum seam_rc seam_host_prepare(struct seam_pool *pool, uint64_t bytes, bool wait
 	enum seam_rc rc = seam__pool_enter(pool);
 	if (rc != SEAM_OK)
 		return rc;
-	return pool->pinned != NULL ? seam__pinned_prepare(pool->pinned, bytes, wait) : SEAM_UNSUPPORTED;
+	if (pool->pinned != NULL)
+		return seam__pinned_prepare(pool->pinned, bytes, wait);
+	struct seam_cache_stats stats;
+	seam__store_get_stats(&pool->host.store, &stats);
+	return stats.reserved_bytes >= bytes ? SEAM_OK : SEAM_UNSUPPORTED;
 }
 
 static void put_ahead(struct seam_text *text, const struct seam_pinned_ahead *ahead)
