@@ -63,8 +63,9 @@ SEAM_API SEAM_MUST_USE enum seam_rc seam_host_trim(
  * program that will want much while it does other things. Returns at once: a thread pins chunk after chunk, and lets
  * requests in between, which wait for one chunk at most. Where memory runs out it ends, and seam_host_text() says so; a
  * trim ends it too. With `wait`, or if the pool is deterministic, the calling thread pins before it returns. Errors:
- * SEAM_UNSUPPORTED where pinned memory is not stitched (a block of what the driver pins is of one call, whatever was
- * pinned before); SEAM_OOM_META; of a wait SEAM_OOM_HOST and the driver's: what was pinned by then stays. */
+ * SEAM_UNSUPPORTED where pinned memory is not stitched, unless so much is pinned (a block of what the driver pins is
+ * of one call, whatever was pinned before); SEAM_OOM_META; of a wait SEAM_OOM_HOST and the driver's: what was pinned by
+ * then stays. */
 SEAM_API SEAM_MUST_USE enum seam_rc seam_host_prepare(struct seam_pool *pool, uint64_t bytes, bool wait);
 
 /* Pinned memory in words, a line without its end: how much is pinned, its limits, its NUMA node, and
