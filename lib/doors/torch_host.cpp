@@ -35,7 +35,9 @@ size_t rounded(size_t bytes)
 int serving_device()
 {
 	c10::DeviceIndex current = 0;
-	C10_CUDA_CHECK(c10::cuda::GetDevice(&current));
+	/* Asking takes longer than all else that a block at hand takes. */
+	if (c10::cuda::device_count() > 1)
+		C10_CUDA_CHECK(c10::cuda::GetDevice(&current));
 	if (seam_torch_pool_made(current) != nullptr)
 		return current;
 	for (int device = 0; device < SEAM_TORCH_DEVICES; device++) {
