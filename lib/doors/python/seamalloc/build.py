@@ -24,8 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import _program
-
 LIBRARY = "libseam_torch_class.so"
 OLDEST_MINOR = 9
 ERROR_BYTES = 512
@@ -273,5 +271,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    from . import _program  # here, since other programs load this file alone
+
     with _program.reading():
         sys.exit(main())
