@@ -8,8 +8,10 @@ static void set_up(void)
 	open_engine(&(struct seam_policy){.chunk_bytes = MIB(2), .small_bytes = MIB(1)});
 }
 
+/* In the place of the suite's device, one with room for more than a GiB. */
 static void set_up_large(void)
 {
+	close_engine();
 	open_engine_of(&(struct seam_policy){.chunk_bytes = MIB(2), .small_bytes = MIB(1)}, MIB(2048));
 }
 
@@ -49,8 +51,9 @@ static void make_gap_in_a_gib(unsigned chunks)
 	cr_assert_eq(engine.memory.reserved_bytes, MIB(1024));
 }
 
-Test(growth, leaves_hardly_any_free_memory_where_it_is, .init = set_up_large)
+Test(growth, leaves_hardly_any_free_memory_where_it_is)
 {
+	set_up_large();
 	make_gap_in_a_gib(1);
 	cr_expect_not(alloc(8)->view->stitched);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(1032), "all of the request");
@@ -58,15 +61,17 @@ Test(growth, leaves_hardly_any_free_memory_where_it_is, .init = set_up_large)
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(1032), "the free chunk serves the next");
 }
 
-Test(growth, stitches_more_than_a_512th_of_the_pool, .init = set_up_large)
+Test(growth, stitches_more_than_a_512th_of_the_pool)
 {
+	set_up_large();
 	make_gap_in_a_gib(2);
 	cr_expect(alloc(8)->view->stitched);
 	cr_expect_eq(engine.memory.reserved_bytes, MIB(1028));
 }
 
-Test(growth, leaves_nothing_where_the_device_has_no_room_for_all, .init = set_up_large)
+Test(growth, leaves_nothing_where_the_device_has_no_room_for_all)
 {
+	set_up_large();
 	make_gap_in_a_gib(1);
 	engine.memory.capacity_bytes = MIB(1030);
 	cr_expect(alloc(8)->view->stitched);
@@ -74,15 +79,15 @@ Test(growth, leaves_nothing_where_the_device_has_no_room_for_all, .init = set_up
 	cr_expect_eq(engine.counts.retries, 0, "nothing was waited for");
 }
 
-Test(growth, leaves_nothing_where_the_device_refuses, .init = set_up_large)
+Test(growth, leaves_nothing_where_the_device_refuses)
 {
+	set_up_large();
 	for (uint64_t nth = 1; nth <= 4; nth++) { /* of the four chunks */
 		make_gap_in_a_gib(1);
 		seam__driver_fail_at(driver, nth, 1u << SEAM_DRV_MEMORY, SEAM_CU_OUT_OF_MEMORY);
 		cr_expect(alloc(8)->view->stitched, "create %lu", (unsigned long)nth);
 		seam__driver_fail_at(driver, 0, 0, 0);
 		cr_expect_eq(engine.memory.reserved_bytes, MIB(1030));
-		close_engine();
 		set_up_large();
 	}
 }
