@@ -32,7 +32,7 @@
  *   the list; all visits are there, in order
  * - FS2: a visit runs only with its chunk on the device, loaded behind the chunk's step of the iteration before
  * - FS3: memory is given back behind its last reader, and taken behind the DROPs that come before in the list
- * - FS4: what is swapped out leaves behind its forward pass and is back before its backward pass, once
+ * - FS4: memory that is swapped out leaves behind its forward pass and is back before its backward pass, once
  * - FS5: gradients of a chunk that comes leave behind the backward passes that make them, once a micro-batch, before
  * its step; where the program needs all gradients for a step (SEAM_FIT_CLIPS), before any step
  * - FS6: every byte that copies and chunks take is returned by the end

@@ -1,6 +1,6 @@
 /* thread.h: threads of the library's own.
  *
- * Not here: what they do, and how they are told to end; that stands with their owner.
+ * Not here: their work, and how they are told to end; that stands with their owner.
  *
  * Thread safety: any thread may call. Locks: none.
  */

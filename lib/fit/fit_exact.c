@@ -25,11 +25,6 @@ static bool may_be(const struct proof *proof, uint32_t block, uint32_t treatment
 	return proof->guesser->problem->blocks[block].allowed >> treatment & 1;
 }
 
-static uint64_t ns_of(uint64_t bytes, uint64_t speed)
-{
-	return speed == 0 ? 0 : (uint64_t)((double)bytes * 1e9 / (double)speed);
-}
-
 /* No recipe with these treatments is faster: each lane by itself. */
 static bool is_too_slow(const struct proof *proof)
 {
@@ -48,8 +43,8 @@ static bool is_too_slow(const struct proof *proof)
 		for (uint32_t t = 0; t < SEAM_FIT_TREATMENTS; t++)
 			if (may_be(proof, i, t) && problem->blocks[i].swap_bytes[t] < least)
 				least = problem->blocks[i].swap_bytes[t];
-		up_ns += ns_of(least, problem->machine.up) * problem->micro_batches;
-		down_ns += ns_of(least, problem->machine.down) * problem->micro_batches;
+		up_ns += seam__fit_copy_ns(least, problem->machine.up) * problem->micro_batches;
+		down_ns += seam__fit_copy_ns(least, problem->machine.down) * problem->micro_batches;
 	}
 	return compute_ns >= proof->best_ns || up_ns >= proof->best_ns || down_ns >= proof->best_ns;
 }

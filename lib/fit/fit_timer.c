@@ -57,7 +57,7 @@ static bool is_copy(uint32_t lane)
 	return lane == SEAM_FIT_UP || lane == SEAM_FIT_DOWN;
 }
 
-static uint64_t copy_ns(uint64_t bytes, uint64_t speed)
+uint64_t seam__fit_copy_ns(uint64_t bytes, uint64_t speed)
 {
 	return speed == 0 ? 0 : (uint64_t)((double)bytes * 1e9 / (double)speed);
 }
@@ -67,7 +67,7 @@ static uint64_t duration_ns(const struct seam_fit_machine *machine, const struct
 {
 	if (!is_copy(op->lane))
 		return op->ns;
-	return machine->copy_ns + copy_ns(op->bytes, op->lane == SEAM_FIT_UP ? machine->up : machine->down);
+	return machine->copy_ns + seam__fit_copy_ns(op->bytes, op->lane == SEAM_FIT_UP ? machine->up : machine->down);
 }
 
 uint64_t seam__fit_time_bound(const struct seam_fit_problem *problem, const struct seam_fit_schedule *schedule)

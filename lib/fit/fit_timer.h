@@ -32,4 +32,7 @@ bool seam__fit_time(struct seam_fit_timer *timer, const struct seam_fit_problem 
 /* No iteration of these operations is faster: what one lane has to do, copies as if they were alone. */
 uint64_t seam__fit_time_bound(const struct seam_fit_problem *problem, const struct seam_fit_schedule *schedule);
 
+/* How long so many bytes take at a speed; 0 where nothing can be copied. */
+uint64_t seam__fit_copy_ns(uint64_t bytes, uint64_t speed);
+
 #endif
